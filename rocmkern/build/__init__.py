@@ -1,0 +1,1 @@
+"""Compiling kernels_hip/ to hsaco/."""

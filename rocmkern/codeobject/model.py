@@ -1,0 +1,80 @@
+"""What a code object says about itself."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Argument:
+    """One kernel argument as the metadata lists it. Sizes and offsets are in bytes."""
+
+    offset: int
+    size: int
+    kind: str  # "by_value", "global_buffer", "dynamic_shared_pointer", "hidden_block_count_x", …
+    name: str | None = None
+    type_name: str | None = None
+    address_space: str | None = None
+    access: str | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        return self.kind.startswith("hidden_")
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.kind in ("global_buffer", "dynamic_shared_pointer")
+
+
+@frozen
+class Kernel:
+    """One kernel of a code object. Sizes are in bytes."""
+
+    name: str
+    symbol: str  # the descriptor's symbol, `name.kd`
+    arguments: tuple[Argument, ...]  # hidden ones included, in order of offset
+    kernarg_size: int
+    kernarg_align: int
+    lds_size: int
+    private_size: int
+    wave_size: int
+    sgprs: int
+    vgprs: int
+    agprs: int
+    sgpr_spills: int
+    vgpr_spills: int
+    max_threads_per_block: int
+    required_block: tuple[int, int, int] | None
+    uses_dynamic_stack: bool
+    descriptor: bytes  # the 64 bytes of the kernel descriptor; empty if the file has none
+    descriptor_address: int
+    entry_address: int  # virtual address of the first instruction
+
+    @property
+    def explicit_arguments(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.arguments if not a.is_hidden)
+
+
+@frozen
+class Segment:
+    """One loadable piece of the image."""
+
+    address: int
+    data: bytes
+    memory_size: int
+    flags: int  # ELF PF_X 1, PF_W 2, PF_R 4
+
+
+@frozen
+class CodeObject:
+    """One ELF for one target."""
+
+    target: str  # "gfx942", with features where the file names them ("gfx90a:xnack+")
+    version: int  # code object version, 3 to 6
+    generic_version: int
+    kernels: dict[str, Kernel]
+    segments: tuple[Segment, ...]
+    undefined_symbols: tuple[str, ...]
+    symbols: dict[str, tuple[int, int]]  # name → (virtual address, size)
+    relocations: tuple[tuple[int, int, str, int], ...]  # (address, type, symbol name or "", addend)
+    image: bytes  # the ELF itself

@@ -1,0 +1,1 @@
+"""Backends behind one protocol: hip, emulator, cuda."""

@@ -1,0 +1,1 @@
+"""AMDGPU code objects on the CPU: decode, translate to LLVM IR, run."""

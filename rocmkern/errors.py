@@ -1,0 +1,84 @@
+"""The error tree: every error is also the builtin that a Python programmer would catch.
+
+Messages read `operation: fact with values; remedy`.
+"""
+
+
+class RocmkernError(Exception):
+    """Base of all errors that rocmkern raises itself."""
+
+
+class CodeObjectError(RocmkernError, ValueError):
+    """A file is no code object that can be read: truncated, corrupt or of another kind."""
+
+
+class TargetNotBuilt(RocmkernError, LookupError):
+    """No shipped code object serves the device's target."""
+
+
+class KernelNotFound(RocmkernError, LookupError):
+    """A module has no kernel of that name."""
+
+
+class ModuleNotShipped(RocmkernError, LookupError):
+    """The package holds no kernel family of that name."""
+
+
+class ArgumentError(RocmkernError, TypeError):
+    """A kernel argument has the wrong count, kind, width or dtype."""
+
+
+class ArgumentRangeError(ArgumentError, ValueError):
+    """A number does not fit the kernel parameter's dtype."""
+
+
+class LaunchError(RocmkernError, ValueError):
+    """Grid, block or shared memory violate a limit of the kernel or the device."""
+
+
+class DeviceNotFound(RocmkernError, LookupError):
+    """The named device does not exist here."""
+
+
+class DriverUnavailable(RocmkernError, RuntimeError):
+    """The driver's library can't be loaded on this machine."""
+
+
+class DriverError(RocmkernError, RuntimeError):
+    """The driver answered with an error status."""
+
+
+class DeviceOutOfMemory(RocmkernError, MemoryError):
+    """The device has not enough free memory."""
+
+
+class ClosedError(RocmkernError, RuntimeError):
+    """An object was used after close()."""
+
+
+class MemoryFault(RocmkernError, RuntimeError):
+    """A kernel accessed memory that it may not access."""
+
+
+class KernelTimeout(RocmkernError, TimeoutError):
+    """A kernel ran longer than the watchdog allows, or can never finish."""
+
+
+class UnsupportedInstruction(RocmkernError, NotImplementedError):
+    """The emulator met an instruction it does not know."""
+
+
+class BuildError(RocmkernError, RuntimeError):
+    """A kernel source did not compile, or no compiler is there."""
+
+
+class KernelIndexError(RocmkernError, IndexError):
+    """An index tensor holds a value outside the indexed axis."""
+
+
+class ShapeError(RocmkernError, ValueError):
+    """Shapes or axes do not fit the operation."""
+
+
+class DTypeError(RocmkernError, TypeError):
+    """A dtype does not fit the operation."""

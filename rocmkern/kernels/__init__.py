@@ -1,0 +1,1 @@
+"""The catalogue of kernels, launch plans and the packaged code objects."""

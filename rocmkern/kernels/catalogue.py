@@ -1,0 +1,58 @@
+"""What each family exports: one row per operation, from which symbols, signatures, instances and docs derive."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from attrs import field, frozen
+
+from rocmkern.dtypes import DType
+
+Role = Literal["in", "out", "inout", "scalar"]
+
+
+@frozen
+class Parameter:
+    """One kernel parameter: a pointer to `dtype` elements (in, out, inout) or a scalar of `dtype` by value."""
+
+    name: str
+    role: Role
+    dtype: DType
+    nullable: bool = False
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.role != "scalar"
+
+
+@frozen
+class KernelSpec:
+    """One exported kernel: its symbol, its family, its parameters in order, and the instance line that makes it."""
+
+    symbol: str
+    family: str
+    parameters: tuple[Parameter, ...]
+    instance: str  # `MACRO(arguments)` as rendered into kernels_hip/instances/<family>.inc
+
+
+@frozen
+class Family:
+    """A `.hip` file and the kernels it exports, in the order of its instances."""
+
+    name: str
+    sentence: str
+    kernels: tuple[KernelSpec, ...]
+    by_symbol: dict[str, KernelSpec] = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        table = {k.symbol: k for k in self.kernels}
+        if len(table) != len(self.kernels):
+            seen: set[str] = set()
+            twice = sorted({k.symbol for k in self.kernels if k.symbol in seen or seen.add(k.symbol)})  # type: ignore[func-returns-value]
+            raise ValueError(f"family {self.name}: symbols declared twice: {', '.join(twice)}")
+        object.__setattr__(self, "by_symbol", table)
+
+
+FAMILY_NAMES: Final[tuple[str, ...]] = (
+    "affine", "fill", "binary", "unary", "ternary", "cast", "indexing", "reduce", "sort", "conv", "matmul", "quantized",
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Block-quantised tensors and GGUF files."""

@@ -1,0 +1,1 @@
+"""The object model: Device, Stream, Event, DeviceMemory, Module, Function, KernelCache."""

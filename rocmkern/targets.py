@@ -1,0 +1,79 @@
+"""One row per gfx target: wave size, generic family, limits, and which code object serves which device."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import frozen
+
+from rocmkern.errors import TargetNotBuilt
+
+
+@frozen
+class Target:
+    """A gfx target. Limits are those of the hardware; the emulator states the same."""
+
+    name: str
+    isa: str  # encoding family: gfx90a, gfx940, gfx950, gfx10, gfx11, gfx12
+    wave_size: int
+    generic: str | None  # code objects of this generic target run here too
+    marketing: str
+    compute_units: int = 0
+    lds_bytes: int = 65536
+    max_threads_per_block: int = 1024
+
+
+TARGETS: Final[dict[str, Target]] = {
+    t.name: t
+    for t in (
+        Target("gfx90a", "gfx90a", 64, None, "MI210/MI250", 104),
+        Target("gfx942", "gfx940", 64, "gfx9-4-generic", "MI300", 304),
+        Target("gfx950", "gfx950", 64, "gfx9-4-generic", "MI350", 256, 163840),
+        *(Target(f"gfx{n}", "gfx10", 32, "gfx10-3-generic", m, cu) for n, m, cu in (
+            ("1030", "RX 6800/6900", 80), ("1031", "RX 6700", 40), ("1032", "RX 6600", 32), ("1033", "Van Gogh", 8),
+            ("1034", "RX 6500", 16), ("1035", "680M", 12), ("1036", "610M", 2))),
+        *(Target(f"gfx{n}", "gfx11", 32, "gfx11-generic", m, cu) for n, m, cu in (
+            ("1100", "RX 7900", 96), ("1101", "RX 7800", 60), ("1102", "RX 7600", 32), ("1103", "780M", 12),
+            ("1150", "890M", 16), ("1151", "8060S", 40), ("1152", "860M", 8), ("1153", "840M", 4))),
+        *(Target(f"gfx{n}", "gfx12", 32, "gfx12-generic", m, cu) for n, m, cu in (
+            ("1200", "RX 9060", 32), ("1201", "RX 9070", 64))),
+    )
+}  # fmt: skip
+
+BUILT: Final[tuple[str, ...]] = (
+    "gfx90a",
+    "gfx942",
+    "gfx950",
+    "gfx10-3-generic",
+    "gfx11-generic",
+    "gfx12-generic",
+)
+
+
+def strip_features(arch: str) -> str:
+    """`gfx90a:sramecc+:xnack-` without its feature flags."""
+    return arch.split(":", 1)[0]
+
+
+def candidates(arch: str) -> tuple[str, ...]:
+    """Code object targets that run on a device of `arch`, best first: exact, stripped, generic."""
+    base = strip_features(arch)
+    row = TARGETS.get(base)
+    generic = (row.generic,) if row is not None and row.generic else ()
+    return tuple(dict.fromkeys((arch, base, *generic)))
+
+
+def resolve(arch: str, available: tuple[str, ...]) -> str:
+    """The best of the `available` code object targets for a device of `arch`.
+
+    Raises TargetNotBuilt naming what was searched and what is there.
+    """
+    for name in candidates(arch):
+        if name in available:
+            return name
+    searched, shipped = ", ".join(candidates(arch)), ", ".join(available) or "nothing"
+    base = strip_features(arch)
+    raise TargetNotBuilt(
+        f"resolve: nothing built for {arch} (searched {searched}); built: {shipped}; "
+        f"build it with `rocmkern build --target {base}`"
+    )
