@@ -1,0 +1,5 @@
+"""Decoding of AMDGPU machine code: gfx90a, gfx940, gfx950, gfx10, gfx11, gfx12."""
+
+from rocmkern.emulator.isa.model import Dpp, Inst, Mods, Operand, Sdwa, float_bits
+
+__all__ = ["Dpp", "Inst", "Mods", "Operand", "Sdwa", "float_bits"]
