@@ -55,6 +55,11 @@ def strip_features(arch: str) -> str:
     return arch.split(":", 1)[0]
 
 
+def features(arch: str) -> frozenset[str]:
+    """The feature flags of a target id: {"sramecc+", "xnack-"}."""
+    return frozenset(arch.split(":")[1:])
+
+
 def candidates(arch: str) -> tuple[str, ...]:
     """Code object targets that run on a device of `arch`, best first: exact, stripped, generic."""
     base = strip_features(arch)
@@ -63,17 +68,38 @@ def candidates(arch: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((arch, base, *generic)))
 
 
+def _best(available: tuple[str, ...], arch: str) -> str | None:
+    """A code object that names a feature runs only where the device has it so; one that doesn't runs with either."""
+    bases, has = candidates(arch), features(arch)
+    fitting = [t for t in available if strip_features(t) in bases and features(t) <= has]
+    return max(fitting, key=lambda t: (-bases.index(strip_features(t)), len(features(t))), default=None)
+
+
+def serving(available: tuple[str, ...], arch: str) -> str:
+    """The one of the targets in a file that runs on a device of `arch`, the best if several do.
+
+    Raises TargetNotBuilt naming what was wanted and what is there.
+    """
+    found = _best(available, arch)
+    if found is None:
+        needed, held = " or ".join(candidates(arch)), ", ".join(available) or "nothing"
+        raise TargetNotBuilt(
+            f"load: it holds code for {held}, the device is {arch} (served by {needed}); "
+            f"compile it with --offload-arch={strip_features(arch)}"
+        )
+    return found
+
+
 def resolve(arch: str, available: tuple[str, ...]) -> str:
-    """The best of the `available` code object targets for a device of `arch`.
+    """The best of the `available` packaged targets for a device of `arch`.
 
     Raises TargetNotBuilt naming what was searched and what is there.
     """
-    for name in candidates(arch):
-        if name in available:
-            return name
-    searched, shipped = ", ".join(candidates(arch)), ", ".join(available) or "nothing"
-    base = strip_features(arch)
-    raise TargetNotBuilt(
-        f"resolve: nothing built for {arch} (searched {searched}); built: {shipped}; "
-        f"build it with `rocmkern build --target {base}`"
-    )
+    found = _best(available, arch)
+    if found is None:
+        searched, shipped = ", ".join(candidates(arch)), ", ".join(available) or "nothing"
+        raise TargetNotBuilt(
+            f"resolve: nothing built for {arch} (searched {searched}); built: {shipped}; "
+            f"build it with `rocmkern build --target {strip_features(arch)}`"
+        )
+    return found

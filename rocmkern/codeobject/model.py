@@ -22,6 +22,15 @@ class Argument:
         return self.kind.startswith("hidden_")
 
     @property
+    def is_pad(self) -> bool:
+        """Whether it only fills a slot: hand-written files list every padding word as an argument named `pad`."""
+        return self.kind == "by_value" and self.name is not None and self.name.startswith("pad")
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size
+
+    @property
     def is_pointer(self) -> bool:
         return self.kind in ("global_buffer", "dynamic_shared_pointer")
 
@@ -53,6 +62,21 @@ class Kernel:
     @property
     def explicit_arguments(self) -> tuple[Argument, ...]:
         return tuple(a for a in self.arguments if not a.is_hidden)
+
+    @property
+    def logical_arguments(self) -> tuple[Argument, ...]:
+        """What a caller passes: neither hidden nor padding."""
+        return tuple(a for a in self.arguments if not a.is_hidden and not a.is_pad)
+
+    @property
+    def explicit_bytes(self) -> int:
+        """The size of the argument block up to the last explicit argument."""
+        return max((a.end for a in self.explicit_arguments), default=0)
+
+    @property
+    def block_bytes(self) -> int:
+        """The size of the whole argument block: four files of AITER declare less than their arguments cover."""
+        return max(self.kernarg_size, max((a.end for a in self.arguments), default=0))
 
 
 @frozen

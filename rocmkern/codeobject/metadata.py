@@ -1,0 +1,119 @@
+"""The msgpack note of a code object, decoded into kernels.
+
+Keys: LLVM's AMDGPU usage document, "Code Object V3 Metadata" to V6. Hand-written files leave out much of it, so a
+missing key has the value that leaves the kernel launchable, and a key of the wrong type is an error.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+import msgpack
+
+from rocmkern.codeobject.model import Argument, Kernel, Segment
+from rocmkern.errors import CodeObjectError
+
+DESCRIPTOR_BYTES: Final = 64
+_ENTRY_OFFSET: Final = struct.Struct("<q")
+_LARGEST_KERNARG_BYTES: Final = 1 << 16
+
+
+def decode(note: bytes) -> dict[str, Any]:
+    """The note as a dictionary."""
+    try:
+        document = msgpack.unpackb(note, raw=False, strict_map_key=False, unicode_errors="replace")
+    except (ValueError, TypeError, RecursionError, MemoryError, msgpack.UnpackException) as error:
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise CodeObjectError(f"read: the metadata note is no msgpack ({reason})") from None
+    if not isinstance(document, dict):
+        raise CodeObjectError(f"read: the metadata note holds a {type(document).__name__}, not a map")
+    return document
+
+
+def kernels(
+    document: dict[str, Any], symbols: dict[str, tuple[int, int]], segments: tuple[Segment, ...]
+) -> dict[str, Kernel]:
+    """The kernels that `document` lists, by name, joined with their descriptors in the image."""
+    rows = _value(document, "amdhsa.kernels", list, [])
+    found = (_kernel(_checked(row, "amdhsa.kernels", dict), symbols, segments) for row in rows)
+    return {kernel.name: kernel for kernel in found}
+
+
+def _kernel(row: dict[str, Any], symbols: dict[str, tuple[int, int]], segments: tuple[Segment, ...]) -> Kernel:
+    name = _value(row, ".name", str, "")
+    if not name:
+        raise CodeObjectError("read: the metadata lists a kernel without a name")
+    symbol = _value(row, ".symbol", str, "") or f"{name}.kd"
+    address = symbols.get(symbol, (0, 0))[0]
+    descriptor = image_bytes(segments, address, DESCRIPTOR_BYTES) if symbol in symbols else b""
+    entry = address + _ENTRY_OFFSET.unpack_from(descriptor, 16)[0] if descriptor else 0
+    required = _value(row, ".reqd_workgroup_size", list, [])
+    if required and len(required) != 3:
+        raise CodeObjectError(f"read: kernel {name!r} requires a block of {len(required)} dimensions, not 3")
+    block = tuple(_checked(n, ".reqd_workgroup_size", int) for n in required)
+    return Kernel(
+        name=name,
+        symbol=symbol,
+        arguments=_arguments(row, name),
+        kernarg_size=_size(row, ".kernarg_segment_size", _LARGEST_KERNARG_BYTES),
+        kernarg_align=_size(row, ".kernarg_segment_align"),
+        lds_size=_size(row, ".group_segment_fixed_size"),
+        private_size=_size(row, ".private_segment_fixed_size"),
+        wave_size=_size(row, ".wavefront_size") or 64,
+        sgprs=_size(row, ".sgpr_count"),
+        vgprs=_size(row, ".vgpr_count"),
+        agprs=_size(row, ".agpr_count"),
+        sgpr_spills=_size(row, ".sgpr_spill_count"),
+        vgpr_spills=_size(row, ".vgpr_spill_count"),
+        max_threads_per_block=_size(row, ".max_flat_workgroup_size") or 1024,
+        required_block=(block[0], block[1], block[2]) if block else None,
+        uses_dynamic_stack=bool(row.get(".uses_dynamic_stack", False)),
+        descriptor=descriptor,
+        descriptor_address=address if descriptor else 0,
+        entry_address=entry,
+    )
+
+
+def _arguments(row: dict[str, Any], kernel: str) -> tuple[Argument, ...]:
+    found = []
+    for item in _value(row, ".args", list, []):
+        argument = _checked(item, f"{kernel}.args", dict)
+        found.append(
+            Argument(
+                offset=_size(argument, ".offset", _LARGEST_KERNARG_BYTES),
+                size=_size(argument, ".size", _LARGEST_KERNARG_BYTES),
+                kind=_value(argument, ".value_kind", str, "by_value"),
+                name=_value(argument, ".name", str, "") or None,
+                type_name=_value(argument, ".type_name", str, "") or None,
+                address_space=_value(argument, ".address_space", str, "") or None,
+                access=_value(argument, ".actual_access", str, "") or _value(argument, ".access", str, "") or None,
+            )
+        )
+    return tuple(sorted(found, key=lambda a: a.offset))
+
+
+def image_bytes(segments: tuple[Segment, ...], address: int, size: int) -> bytes:
+    """`size` bytes of the image at `address`; empty if no segment's file content covers them."""
+    for segment in segments:
+        start = address - segment.address
+        if start >= 0 and start + size <= len(segment.data):
+            return segment.data[start : start + size]
+    return b""
+
+
+def _checked(value: Any, key: str, kind: type) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
+        raise CodeObjectError(f"read: metadata {key} is {str(value)[:40]!r}, a {kind.__name__} was expected")
+    return value
+
+
+def _value(row: dict[str, Any], key: str, kind: type, default: Any) -> Any:
+    return _checked(row[key], key, kind) if key in row else default
+
+
+def _size(row: dict[str, Any], key: str, largest: int = 1 << 32) -> int:
+    value: int = _value(row, key, int, 0)
+    if value > largest:
+        raise CodeObjectError(f"read: metadata {key} is {value}, more than the largest plausible {largest}")
+    return value
