@@ -72,7 +72,11 @@ class BuildError(RocmkernError, RuntimeError):
     """A kernel source did not compile, or no compiler is there."""
 
 
-class KernelIndexError(RocmkernError, IndexError):
+class IndexOutOfRange(RocmkernError, IndexError):
+    """An index lies outside its axis, or there are more indices than axes."""
+
+
+class KernelIndexError(IndexOutOfRange):
     """An index tensor holds a value outside the indexed axis."""
 
 
@@ -80,5 +84,17 @@ class ShapeError(RocmkernError, ValueError):
     """Shapes or axes do not fit the operation."""
 
 
+class AxisError(ShapeError, IndexError):
+    """An axis number is outside the tensor's dimensions."""
+
+
 class DTypeError(RocmkernError, TypeError):
     """A dtype does not fit the operation."""
+
+
+class ScalarRangeError(RocmkernError, OverflowError):
+    """A Python number lies outside the range of the tensor's dtype."""
+
+
+class ExchangeError(RocmkernError, BufferError):
+    """Memory can't be shared with another library as asked; a copy can be made instead."""

@@ -11,7 +11,7 @@ LAYERS = (
     ("cli", "build"),
     ("quant", "packages"),
     ("ops",),
-    ("tensor", "layout"),
+    ("tensor", "layout", "promotion", "pool", "dlpack"),
     ("kernels",),
     ("runtime",),
     ("drivers",),

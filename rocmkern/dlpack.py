@@ -1,0 +1,184 @@
+"""DLPack capsules: how memory crosses to NumPy, PyTorch and others without a copy.
+
+The structures are those of DLPack 1.1, <https://dmlc.github.io/dlpack/latest/c_api.html>.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final, cast
+
+from attrs import frozen
+
+from rocmkern.dtypes import ALL, DType
+from rocmkern.errors import ExchangeError
+from rocmkern.layout import contiguous
+
+CPU: Final = 1  # kDLCPU
+CUDA: Final = 2  # kDLCUDA
+ROCM: Final = 10  # kDLROCM
+VERSION: Final = (1, 1)
+_READ_ONLY: Final = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+
+_CODE_OF_KIND: Final = {"signed": 0, "unsigned": 1, "float": 2, "bool": 6}
+_CODE_OF_NAME: Final = {"bfloat16": 4, "float8_e4m3": 10}
+_CODES: Final[dict[DType, tuple[int, int]]] = {
+    d: (_CODE_OF_NAME.get(d.name, _CODE_OF_KIND[d.kind]), d.bits) for d in ALL
+}
+_DTYPES: Final[dict[tuple[int, int], DType]] = {code: d for d, code in _CODES.items()}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _Deleter))
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", _Deleter),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+_FORMS: Final[dict[bytes, type[ctypes.Structure]]] = {
+    b"dltensor": _Managed,
+    b"dltensor_versioned": _ManagedVersioned,
+}
+_USED: Final[dict[bytes, bytes]] = {name: b"used_" + name for name in _FORMS}
+
+_new = ctypes.pythonapi.PyCapsule_New
+_new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+_rename = ctypes.pythonapi.PyCapsule_SetName
+_rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+
+# The destructor gets the dying capsule as a plain address: a py_object would be revived by the callback.
+_CapsuleDestructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_raw_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_raw_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+
+_exported: Final[dict[int, tuple[Any, ...]]] = {}  # address of a managed tensor → all that must outlive it
+
+
+def _drop(address: int) -> None:
+    _exported.pop(address, None)
+
+
+def _drop_unused(capsule: int) -> None:
+    for name in _FORMS:
+        if _raw_is_valid(capsule, name):
+            _drop(_raw_pointer(capsule, name))
+
+
+_deleter = _Deleter(_drop)
+_destructor = _CapsuleDestructor(_drop_unused)
+
+
+@frozen
+class Exchange:
+    """What a capsule describes: strides count elements; `owner` keeps the memory alive."""
+
+    address: int
+    dtype: DType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: tuple[int, int]
+    owner: object
+    read_only: bool = False
+
+
+def export(exchange: Exchange, *, versioned: bool, copied: bool = False) -> object:
+    """A capsule that shares the memory and keeps `exchange.owner` alive until the consumer lets go."""
+    name = b"dltensor_versioned" if versioned else b"dltensor"
+    managed = cast(Any, _FORMS[name]())
+    lengths = ctypes.c_int64 * max(len(exchange.shape), 1)
+    shape, strides = lengths(*exchange.shape), lengths(*exchange.strides)
+    tensor = managed.tensor
+    tensor.data = exchange.address
+    tensor.device_type, tensor.device_id = exchange.device
+    tensor.ndim = len(exchange.shape)
+    tensor.code, tensor.bits = _CODES[exchange.dtype]
+    tensor.lanes = 1
+    tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
+    tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
+    managed.deleter = _deleter
+    if versioned:
+        managed.major, managed.minor = VERSION
+        managed.flags = (_READ_ONLY if exchange.read_only else 0) | (2 if copied else 0)
+    address = ctypes.addressof(managed)
+    _exported[address] = (managed, shape, strides, exchange.owner)
+    return _new(address, name, ctypes.cast(_destructor, ctypes.c_void_p))
+
+
+class _Owner:
+    """Calls the producer's deleter once, when the last view of the memory is gone."""
+
+    def __init__(self, address: int, deleter: Any) -> None:
+        self.address, self.deleter = address, deleter
+
+    def __del__(self) -> None:
+        if self.deleter:
+            self.deleter(self.address)
+
+
+def consume(capsule: object) -> Exchange:
+    """The memory that a capsule describes; the capsule is used up.
+
+    Raises ExchangeError for a used capsule, another major version, or an element type without a DType.
+    """
+    name = next((n for n in _FORMS if _is_valid(capsule, n)), None)
+    if name is None:
+        raise ExchangeError("from_dlpack: the capsule is no DLPack tensor or was used already; ask for a fresh one")
+    address = _pointer(capsule, name)
+    managed = cast(Any, _FORMS[name].from_address(address))
+    versioned = name == b"dltensor_versioned"
+    if versioned and managed.major != VERSION[0]:
+        raise ExchangeError(f"from_dlpack: DLPack {managed.major}.{managed.minor}; version 1 is understood")
+    tensor = managed.tensor
+    dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if dtype is None:
+        raise ExchangeError(
+            f"from_dlpack: type code {tensor.code} with {tensor.bits} bits and {tensor.lanes} lanes; "
+            "no such element type here"
+        )
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else contiguous(shape).strides
+    read_only = versioned and bool(managed.flags & _READ_ONLY)
+    _rename(capsule, _USED[name])
+    return Exchange(
+        (tensor.data or 0) + tensor.byte_offset,
+        dtype,
+        shape,
+        strides,
+        (tensor.device_type, tensor.device_id),
+        _Owner(address, managed.deleter),
+        read_only,
+    )

@@ -1,0 +1,94 @@
+"""DLPack capsules against NumPy and PyTorch, both directions, both forms."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from rocmkern import dlpack, dtypes
+from rocmkern.errors import ExchangeError
+
+
+class Producer:
+    """An array whose `__dlpack__` is ours."""
+
+    def __init__(self, array: np.ndarray[Any, Any], versioned: bool) -> None:
+        self.array, self.versioned = array, versioned
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CPU, 0
+
+    def __dlpack__(self, **_: object) -> object:
+        a = self.array
+        strides = tuple(s // a.itemsize for s in a.strides)
+        address = a.__array_interface__["data"][0]
+        described = dlpack.Exchange(address, dtypes.dtype(a.dtype), a.shape, strides, (dlpack.CPU, 0), a)
+        return dlpack.export(described, versioned=self.versioned)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "int64", "float16", "float32", "float64"])
+def test_numpy_shares_what_is_exported(dtype: str, versioned: bool) -> None:
+    """NumPy sees the same memory with the same strides."""
+    base = np.arange(24).reshape(2, 3, 4).astype(dtype)[:, ::-1, ::2]
+    seen = np.from_dlpack(Producer(base, versioned))
+    assert seen.dtype == base.dtype and seen.strides == base.strides
+    assert np.shares_memory(seen, base)
+    np.testing.assert_array_equal(seen, base)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_export_lives_as_long_as_its_consumer(versioned: bool) -> None:
+    """The owner is kept while the consumer lives, and let go after it, used or not."""
+    base = np.arange(5.0)
+    gone = weakref.ref(base)
+    seen = np.from_dlpack(Producer(base, versioned))
+    unused = Producer(base, versioned).__dlpack__()
+    del base
+    gc.collect()
+    assert gone() is not None
+    np.testing.assert_array_equal(seen, [0, 1, 2, 3, 4])
+    del seen
+    gc.collect()
+    assert gone() is not None
+    del unused
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("max_version", [None, (1, 0)])
+def test_numpy_capsules_are_read(max_version: Any) -> None:
+    """Address, dtype, shape, strides and the read-only flag are NumPy's."""
+    base = np.arange(12, dtype=np.int32).reshape(3, 4)[:, 1:]
+    seen = dlpack.consume(base.__dlpack__(max_version=max_version))
+    assert (seen.address, seen.dtype) == (base.__array_interface__["data"][0], dtypes.int32)
+    assert (seen.shape, seen.strides, seen.device) == ((3, 3), (4, 1), (dlpack.CPU, 0))
+    assert not seen.read_only
+
+
+def test_torch_bfloat16_and_back() -> None:
+    """bf16 and f8, which NumPy's DLPack lacks, cross to and from PyTorch."""
+    torch = pytest.importorskip("torch")
+    for name, theirs in (("bfloat16", torch.bfloat16), ("float8_e4m3", torch.float8_e4m3fn)):
+        given = torch.tensor([1.0, -2.5, 0.0]).to(theirs)
+        seen = dlpack.consume(given.__dlpack__())
+        assert seen.dtype is dtypes.dtype(name)
+        back = torch.from_dlpack(dlpack.export(seen, versioned=False))
+        assert back.dtype == theirs and back.data_ptr() == given.data_ptr()
+        assert back.float().tolist() == [1.0, -2.5, 0.0]
+    assert dtypes.bfloat16.numpy == np.dtype(ml_dtypes.bfloat16)
+
+
+def test_used_and_foreign_capsules_are_refused() -> None:
+    """A capsule is read once; complex numbers have no dtype here."""
+    capsule = np.arange(3).__dlpack__()
+    dlpack.consume(capsule)
+    with pytest.raises(ExchangeError, match="used already"):
+        dlpack.consume(capsule)
+    with pytest.raises(BufferError, match="no such element type"):
+        dlpack.consume(np.zeros(2, np.complex64).__dlpack__())
