@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from attrs import field, frozen
 
+from rocmkern import dtypes
 from rocmkern.dtypes import DType
 
 Role = Literal["in", "out", "inout", "scalar"]
@@ -23,6 +24,33 @@ class Parameter:
     @property
     def is_pointer(self) -> bool:
         return self.role != "scalar"
+
+
+def scalar(name: str, dtype: DType = dtypes.uint64) -> Parameter:
+    return Parameter(name, "scalar", dtype)
+
+
+def source(name: str, dtype: DType, *, nullable: bool = False) -> Parameter:
+    return Parameter(name, "in", dtype, nullable)
+
+
+def result(name: str, dtype: DType) -> Parameter:
+    return Parameter(name, "out", dtype)
+
+
+# How Candle's elementwise kernels begin: `info` holds dims, then strides per operand; null means contiguous.
+LAYOUT: Final[tuple[Parameter, ...]] = (
+    scalar("numel"),
+    scalar("num_dims"),
+    source("info", dtypes.uint64, nullable=True),
+)
+
+FLOATS: Final[tuple[DType, ...]] = (
+    dtypes.float8_e4m3, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
+)  # fmt: skip
+INTEGERS: Final[tuple[DType, ...]] = tuple(d for d in dtypes.ALL if d.is_integer)
+SIGNED: Final[tuple[DType, ...]] = tuple(d for d in dtypes.ALL if d.kind == "signed")
+NUMBERS: Final[tuple[DType, ...]] = INTEGERS + FLOATS
 
 
 @frozen

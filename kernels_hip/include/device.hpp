@@ -1,0 +1,133 @@
+// Threads, waves and barriers: the only place that names hardware builtins. AMDGPU and NVPTX differ here alone.
+#pragma once
+
+#include "types.hpp"
+
+namespace rk {
+
+#if defined(__AMDGCN__)
+
+#if defined(__GFX9__)
+constexpr u32 wave_size = 64;
+#else
+constexpr u32 wave_size = 32;
+#endif
+
+RK_DEVICE u32 thread_x() { return __builtin_amdgcn_workitem_id_x(); }
+RK_DEVICE u32 thread_y() { return __builtin_amdgcn_workitem_id_y(); }
+RK_DEVICE u32 thread_z() { return __builtin_amdgcn_workitem_id_z(); }
+RK_DEVICE u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
+RK_DEVICE u32 block_y() { return __builtin_amdgcn_workgroup_id_y(); }
+RK_DEVICE u32 block_z() { return __builtin_amdgcn_workgroup_id_z(); }
+RK_DEVICE u32 block_size_x() { return __builtin_amdgcn_workgroup_size_x(); }
+RK_DEVICE u32 block_size_y() { return __builtin_amdgcn_workgroup_size_y(); }
+RK_DEVICE u32 block_size_z() { return __builtin_amdgcn_workgroup_size_z(); }
+
+// The hidden arguments begin with the grid's block counts (code object v5 and later).
+RK_DEVICE u32 grid_dim(u32 axis) {
+    return ((const u32 *)__builtin_amdgcn_implicitarg_ptr())[axis];
+}
+RK_DEVICE u32 grid_x() { return grid_dim(0); }
+RK_DEVICE u32 grid_y() { return grid_dim(1); }
+RK_DEVICE u32 grid_z() { return grid_dim(2); }
+
+RK_DEVICE u32 lane() {
+    const u32 low = __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+    if constexpr (wave_size == 64) {
+        return __builtin_amdgcn_mbcnt_hi(~0u, low);
+    } else {
+        return low;
+    }
+}
+
+// All memory written by the block's threads before is seen by all of them after.
+RK_DEVICE void barrier() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
+    return static_cast<u32>(__builtin_amdgcn_ds_bpermute(static_cast<i32>(source_lane << 2), static_cast<i32>(value)));
+}
+
+// Bit i tells whether lane i is active and has the condition.
+RK_DEVICE u64 ballot(bool condition) {
+#if defined(__GFX9__)
+    return __builtin_amdgcn_ballot_w64(condition);
+#else
+    return __builtin_amdgcn_ballot_w32(condition);
+#endif
+}
+
+#elif defined(__NVPTX__)
+
+constexpr u32 wave_size = 32;
+
+RK_DEVICE u32 thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
+RK_DEVICE u32 thread_y() { return __nvvm_read_ptx_sreg_tid_y(); }
+RK_DEVICE u32 thread_z() { return __nvvm_read_ptx_sreg_tid_z(); }
+RK_DEVICE u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+RK_DEVICE u32 block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+RK_DEVICE u32 block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
+RK_DEVICE u32 block_size_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
+RK_DEVICE u32 block_size_y() { return __nvvm_read_ptx_sreg_ntid_y(); }
+RK_DEVICE u32 block_size_z() { return __nvvm_read_ptx_sreg_ntid_z(); }
+RK_DEVICE u32 grid_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+RK_DEVICE u32 grid_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
+RK_DEVICE u32 grid_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
+RK_DEVICE u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
+RK_DEVICE void barrier() { __syncthreads(); }
+RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
+    return static_cast<u32>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<i32>(value), static_cast<i32>(source_lane), 31));
+}
+RK_DEVICE u64 ballot(bool condition) { return __nvvm_vote_ballot_sync(~0u, condition); }
+
+#else
+// The host half of an ordinary hipcc compilation only parses the kernels.
+constexpr u32 wave_size = 32;
+__device__ u32 thread_x();
+__device__ u32 thread_y();
+__device__ u32 thread_z();
+__device__ u32 block_x();
+__device__ u32 block_y();
+__device__ u32 block_z();
+__device__ u32 block_size_x();
+__device__ u32 block_size_y();
+__device__ u32 block_size_z();
+__device__ u32 grid_x();
+__device__ u32 grid_y();
+__device__ u32 grid_z();
+__device__ u32 lane();
+__device__ void barrier();
+__device__ u32 shuffle_word(u32 value, u32 source_lane);
+__device__ u64 ballot(bool condition);
+#endif
+
+// Position in, and width of, a one-dimensional grid.
+RK_DEVICE u64 global_thread() { return static_cast<u64>(block_x()) * block_size_x() + thread_x(); }
+RK_DEVICE u64 global_threads() { return static_cast<u64>(grid_x()) * block_size_x(); }
+
+// The value that `source_lane` of the same wave holds; that lane must be active.
+template <typename T>
+RK_DEVICE T shuffle(T value, u32 source_lane) {
+    if constexpr (sizeof(T) < sizeof(u32)) {
+        return bit_cast<T>(static_cast<bits_of<T>>(shuffle_word(bit_cast<bits_of<T>>(value), source_lane)));
+    } else {
+        struct Words {
+            u32 word[sizeof(T) / sizeof(u32)];
+        } words = bit_cast<Words>(value);
+#pragma unroll
+        for (u32 &word : words.word) {
+            word = shuffle_word(word, source_lane);
+        }
+        return bit_cast<T>(words);
+    }
+}
+
+template <typename T>
+RK_DEVICE T shuffle_xor(T value, u32 mask) {
+    return shuffle(value, lane() ^ mask);
+}
+
+}  // namespace rk

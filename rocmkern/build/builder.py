@@ -1,0 +1,110 @@
+"""From families and targets to hsaco/: what has to be compiled, compiling it, and checking what came out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from attrs import frozen
+
+from rocmkern.build import manifest, sources
+from rocmkern.build.manifest import Entry
+from rocmkern.build.toolchain import Toolchain, file_name, is_nvptx
+from rocmkern.errors import BuildError
+from rocmkern.kernels import files
+from rocmkern.kernels.catalogue import Family
+
+
+@frozen
+class Job:
+    """One file to build."""
+
+    family: Family
+    target: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.target}/{file_name(self.family.name, self.target)}"
+
+    @property
+    def output(self) -> Path:
+        return files.code_objects() / self.name
+
+
+def is_current(job: Job, entry: Entry | None) -> bool:
+    """True when the file is the one that the manifest describes and its sources are unchanged."""
+    return (
+        entry is not None
+        and job.output.exists()
+        and entry.source_hash == sources.source_hash(job.family.name)
+        and entry.sha256 == manifest.digest(job.output)
+    )
+
+
+def plan(families: Iterable[Family], targets: Iterable[str], *, force: bool = False) -> tuple[Job, ...]:
+    """The files that are missing or out of date, or all of them with `force`."""
+    entries = manifest.load()
+    jobs = [Job(family, target) for target in targets for family in families]
+    return tuple(job for job in jobs if force or not is_current(job, entries.get(job.name)))
+
+
+def _ptx_rows(text: str) -> dict[str, tuple[int, ...]]:
+    return dict.fromkeys(re.findall(r"\.visible \.entry (\w+)\(", text), ())
+
+
+def _check(job: Job, rows: dict[str, tuple[int, ...]]) -> None:
+    wanted, there = set(job.family.by_symbol), set(rows)
+    if wanted != there:
+        missing, extra = sorted(wanted - there)[:4], sorted(there - wanted)[:4]
+        raise BuildError(f"build {job.name}: symbols differ from the catalogue; missing {missing}, not in it {extra}")
+    column = manifest.KERNEL_FIELDS.index("spills")
+    spilling = sorted(name for name, row in rows.items() if row and row[column])
+    if spilling:
+        raise BuildError(f"build {job.name}: registers spill in {', '.join(spilling[:4])}; make the kernel smaller")
+
+
+def build(job: Job, toolchain: Toolchain) -> Entry:
+    """Compiles one file and describes it. Raises BuildError if it does not hold what the catalogue says."""
+    sources.require_rendered(job.family)
+    source_hash = sources.source_hash(job.family.name)
+    job.output.parent.mkdir(parents=True, exist_ok=True)
+    fresh = job.output.with_suffix(".building")
+    root = files.sources()
+    try:
+        toolchain.compile(root.parent, f"{root.name}/{job.family.name}.hip", job.target, fresh)
+        rows = _ptx_rows(fresh.read_text()) if is_nvptx(job.target) else manifest.kernel_rows(fresh.read_bytes())
+        _check(job, rows)
+        fresh.replace(job.output)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return Entry(
+        target=job.target,
+        family=job.family.name,
+        sha256=manifest.digest(job.output),
+        source_hash=source_hash,
+        compiler=toolchain.compiler,
+        library=toolchain.library,
+        flags=toolchain.flags(job.target),
+        kernels=dict(sorted(rows.items())),
+    )
+
+
+def build_all(jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: Callable[[Job], None]) -> None:
+    """Builds the jobs side by side and writes the manifest, also of what succeeded before an error."""
+    entries = manifest.load()
+    with ThreadPoolExecutor(workers) as pool:
+        running = {pool.submit(build, job, toolchain): job for job in jobs}
+        try:
+            for future in as_completed(running):
+                job = running[future]
+                entry = future.result()
+                if not is_nvptx(job.target):
+                    entries[job.name] = entry
+                done(job)
+        finally:
+            for future in running:
+                future.cancel()
+            if entries:
+                manifest.save(entries)

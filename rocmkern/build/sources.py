@@ -1,0 +1,79 @@
+"""Kernel sources: rendering of instances, what a family is made of, and the hash that tells whether it changed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Final
+
+from rocmkern.errors import BuildError
+from rocmkern.kernels import files
+from rocmkern.kernels.catalogue import Family
+
+_INCLUDE: Final = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def instances_path(family: Family) -> Path:
+    return files.sources() / "instances" / f"{family.name}.inc"
+
+
+def rendered(family: Family) -> str:
+    """The text of a family's instance list: one macro line per exported symbol."""
+    lines = (
+        "// Rendered by `rocmkern build --render` from the catalogue; edit that instead.",
+        *(k.instance for k in family.kernels),
+    )
+    return "\n".join(lines) + "\n"
+
+
+def render(family: Family) -> bool:
+    """Writes the instance list where it differs from the catalogue; tells whether it did."""
+    path, text = instances_path(family), rendered(family)
+    if path.exists() and path.read_text() == text:
+        return False
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return True
+
+
+def require_rendered(family: Family) -> None:
+    """Raises BuildError if the instance list is not what the catalogue says."""
+    path = instances_path(family)
+    if not path.exists() or path.read_text() != rendered(family):
+        raise BuildError(f"build: {path.name} is not what the catalogue says; run `rocmkern build --render`")
+
+
+def source_path(name: str) -> Path:
+    path = files.sources() / f"{name}.hip"
+    if not path.exists():
+        raise BuildError(f"build: no source {path.name} in {path.parent}; it should define family {name}")
+    return path
+
+
+def parts(name: str) -> tuple[Path, ...]:
+    """The `.hip` file of a family and all that it includes by a quoted name, sorted by path."""
+    root = files.sources()
+    found: set[Path] = set()
+    waiting = [source_path(name)]
+    while waiting:
+        path = waiting.pop().resolve()
+        if path in found:
+            continue
+        found.add(path)
+        waiting += [
+            next((p for p in (path.parent / inc, root / inc) if p.exists()), path.parent / inc)
+            for inc in _INCLUDE.findall(path.read_text())
+        ]
+    return tuple(sorted(found))
+
+
+def source_hash(name: str) -> str:
+    """SHA-256 over the names and contents of all parts: equal sources in two checkouts give the same hash."""
+    root = files.sources().resolve()
+    digest = hashlib.sha256()
+    for path in parts(name):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()

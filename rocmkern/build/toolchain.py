@@ -1,0 +1,150 @@
+"""Compilers from `.hip` to code object: hipcc where ROCm is installed, else the clang in zig's wheel."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from attrs import field, frozen
+
+from rocmkern.build import device_library
+from rocmkern.errors import BuildError
+
+Name = Literal["auto", "hipcc", "zig"]
+
+_COMMON: Final = ("-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror")
+
+
+def is_nvptx(target: str) -> bool:
+    return target.startswith("sm_")
+
+
+def code_object_version(target: str) -> int:
+    """Generic targets exist since version 6; exact ones keep 5, which older runtimes load too."""
+    return 6 if target.endswith("generic") else 5
+
+
+def file_name(family: str, target: str) -> str:
+    return f"{family}.ptx" if is_nvptx(target) else f"{family}.hsaco"
+
+
+class Toolchain(Protocol):
+    """A compiler. `source` is given relative to `root`, so that two checkouts give the same bytes."""
+
+    @property
+    def compiler(self) -> str: ...  # what the manifest records, free of paths
+    @property
+    def library(self) -> str: ...  # the device library, by content
+    def flags(self, target: str) -> tuple[str, ...]: ...
+    def compile(self, root: Path, source: str, target: str, output: Path) -> None: ...
+
+
+def _run(command: list[str], root: Path, what: str) -> str:
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"build {what}: the compiler answers {done.returncode}\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+@frozen(slots=False)
+class Hipcc:
+    """ROCm's own driver. It finds the device library itself."""
+
+    path: Path
+    library: str = "of the ROCm installation"
+
+    @cached_property
+    def compiler(self) -> str:
+        lines = _run([str(self.path), "--version"], Path.cwd(), "version").splitlines()
+        return next((line for line in lines if "clang version" in line), lines[0]).split("(")[0].strip()
+
+    def flags(self, target: str) -> tuple[str, ...]:
+        version = f"-mcode-object-version={code_object_version(target)}"
+        return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON)
+
+    def compile(self, root: Path, source: str, target: str, output: Path) -> None:
+        if is_nvptx(target):
+            raise BuildError(f"build {target}: hipcc makes code for AMD GPUs only; use `--toolchain zig`")
+        _run([str(self.path), *self.flags(target), source, "-o", str(output)], root, f"{source} for {target}")
+
+
+@frozen(slots=False)
+class Zig:
+    """clang and lld inside the `ziglang` wheel, in three steps: its one-step driver link needs files it lacks."""
+
+    path: Path
+    release: str = field(default="")
+
+    @cached_property
+    def compiler(self) -> str:
+        first = _run([str(self.path), "clang", "--version"], Path.cwd(), "version").splitlines()[0]
+        return f"{first.split('(')[0].strip()} (ziglang {self.release})"
+
+    @cached_property
+    def library(self) -> str:
+        return f"ocml {_digest(device_library.ocml())}"
+
+    def flags(self, target: str) -> tuple[str, ...]:
+        common = ("--cuda-device-only", "--no-gpu-bundle-output", *_COMMON)
+        if is_nvptx(target):
+            # No CUDA installation is looked at: its release would choose the PTX version.
+            feature = ("--cuda-path=/none", "--cuda-feature=+ptx80", "-nocudainc", "-nocudalib", "-S")
+            return ("-x", "cuda", f"--cuda-gpu-arch={target}", *feature, *common)
+        version = f"-mcode-object-version={code_object_version(target)}"
+        where = ("-x", "hip", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", version, "-fuse-cuid=none")
+        return (*where, *common)
+
+    def compile(self, root: Path, source: str, target: str, output: Path) -> None:
+        what = f"{source} for {target}"
+        clang = [str(self.path), "clang"]
+        with tempfile.TemporaryDirectory() as scratch:
+            if is_nvptx(target):
+                link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library.libdevice())]
+                _run([*clang, *self.flags(target), *link, source, "-o", str(output)], root, what)
+                return
+            bitcode, unlinked, controls = (str(Path(scratch) / n) for n in ("k.bc", "k.o", "controls.bc"))
+            text = Path(scratch) / "controls.ll"
+            text.write_text(device_library.control_constants(target, code_object_version(target)))
+            amd = ["-target", "amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir"]
+            _run([*clang, *amd, "-emit-llvm", "-c", str(text), "-o", controls], root, what)
+            libraries = (str(device_library.ocml()), controls)
+            link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
+            _run([*clang, *self.flags(target), "-emit-llvm", "-c", source, "-o", bitcode, *link], root, what)
+            to_object = [*amd, f"-mcpu={target}", "-O3", "-c"]
+            _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)
+            _run([str(self.path), "ld.lld", "-shared", "--no-undefined", unlinked, "-o", str(output)], root, what)
+
+
+def _find_zig() -> Zig | None:
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    from importlib.metadata import version
+
+    return Zig(Path(spec.submodule_search_locations[0]) / "zig", version("ziglang"))
+
+
+def _find_hipcc() -> Hipcc | None:
+    found = shutil.which("hipcc") or shutil.which("/opt/rocm/bin/hipcc")
+    return Hipcc(Path(found)) if found else None
+
+
+def detect(name: Name = "auto") -> Toolchain:
+    """The toolchain of that name; by default hipcc if it is installed, else zig's. Raises BuildError without one."""
+    finders = {"hipcc": (_find_hipcc,), "zig": (_find_zig,), "auto": (_find_hipcc, _find_zig)}[name]
+    for find in finders:
+        found = find()
+        if found is not None:
+            return found
+    wanted = "hipcc or ziglang" if name == "auto" else {"hipcc": "hipcc", "zig": "ziglang"}[name]
+    raise BuildError(f"build: no {wanted} here; install ROCm, or `pip install rocmkern[build]`")

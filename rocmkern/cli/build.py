@@ -1,0 +1,53 @@
+"""`rocmkern build`: kernel sources to code objects."""
+
+from __future__ import annotations
+
+import os
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from rocmkern.build import builder, sources, toolchain
+from rocmkern.errors import RocmkernError
+from rocmkern.kernels import families
+from rocmkern.targets import BUILT
+
+
+@click.command()
+@click.option("--target", "targets", multiple=True, help="A gfx target, or sm_90 for PTX; all shipped ones if absent.")
+@click.option("--family", "names", multiple=True, help="A kernel family; all if absent.")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Compilers side by side.")
+@click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
+@click.option("--render", is_flag=True, help="Only write the instance lists from the catalogue.")
+@click.option("--force", is_flag=True, help="Build also what is up to date.")
+def build(
+    targets: tuple[str, ...], names: tuple[str, ...], jobs: int, compiler: toolchain.Name, render: bool, force: bool
+) -> None:
+    """Compile kernels_hip/ to hsaco/<target>/<family>.hsaco."""
+    console = Console()
+    try:
+        chosen = tuple(map(families.family, names)) if names else families.families()
+        if render:
+            written = [family.name for family in chosen if sources.render(family)]
+            console.print(f"rendered {', '.join(written) or 'nothing: all instance lists are current'}")
+            return
+        _compile(console, builder.plan(chosen, targets or BUILT, force=force), compiler, jobs)
+    except RocmkernError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _compile(console: Console, waiting: tuple[builder.Job, ...], compiler: toolchain.Name, jobs: int) -> None:
+    if not waiting:
+        console.print("everything is up to date")
+        return
+    chosen = toolchain.detect(compiler)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task(chosen.compiler, total=len(waiting))
+
+        def done(job: builder.Job) -> None:
+            progress.console.print(f"{job.name}  {job.output.stat().st_size / 1024:.0f} KiB")
+            progress.advance(task)
+
+        builder.build_all(waiting, chosen, workers=jobs, done=done)
