@@ -1,5 +1,6 @@
 """Decoding of AMDGPU machine code: gfx90a, gfx940, gfx950, gfx10, gfx11, gfx12."""
 
+from rocmkern.emulator.isa.decode import decode, decode_range
 from rocmkern.emulator.isa.model import Dpp, Inst, Mods, Operand, Sdwa, float_bits
 
-__all__ = ["Dpp", "Inst", "Mods", "Operand", "Sdwa", "float_bits"]
+__all__ = ["Dpp", "Inst", "Mods", "Operand", "Sdwa", "decode", "decode_range", "float_bits"]

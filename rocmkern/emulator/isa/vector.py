@@ -1,0 +1,262 @@
+"""Decoding of vector ALU instructions."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rocmkern.emulator.isa.fields import DPP8_CODES, DPP_CODE, LITERAL_CODE, SDWA_CODE
+from rocmkern.emulator.isa.model import PLAIN, Dpp, Inst, Mods, Operand, Sdwa
+from rocmkern.emulator.isa.table import Row, Slot
+from rocmkern.emulator.isa.target import Target, Words, literal
+
+Codes = tuple[int, ...]
+SDWA_SGPR_DST = 1 << 15
+WORD_FOLLOWS = (SDWA_CODE, DPP_CODE, *DPP8_CODES)
+
+
+def vop1(t: Target, pc: int, words: Words, i: int) -> Inst | None:
+    w = words[i]
+    row = t.row("VOP1", w >> 9 & 255)
+    return None if row is None else _short(t, pc, words, i, row, "VOP1", (w & 511,))
+
+
+def vop2(t: Target, pc: int, words: Words, i: int) -> Inst | None:
+    w = words[i]
+    row = t.row("VOP2", w >> 25 & 63)
+    return None if row is None else _short(t, pc, words, i, row, "VOP2", (w & 511, 256 | w >> 9 & 255))
+
+
+def vopc(t: Target, pc: int, words: Words, i: int) -> Inst | None:
+    w = words[i]
+    row = t.row("VOPC", w >> 17 & 255)
+    return None if row is None else _short(t, pc, words, i, row, "VOPC", (w & 511, 256 | w >> 9 & 255))
+
+
+def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, codes: Codes) -> Inst | None:
+    """VOP1, VOP2, VOPC with what may follow them: a literal, an SDWA or a DPP word."""
+    size = 4
+    mods = PLAIN
+    first = codes[0]
+    if first in WORD_FOLLOWS and any(slot.kind == "K" for slot in row.src):
+        return None
+    if first == SDWA_CODE and t.generation < 11:
+        return _sdwa(t, pc, words, i, row, encoding, codes)
+    if first == DPP_CODE or (first in DPP8_CODES and t.generation > 9):
+        size = 8
+        mods = _short_dpp_mods(first, words[i + 1], t.generation)
+        codes = (256 | words[i + 1] & 255, *codes[1:])
+    src = []
+    fields = iter(codes)
+    for slot in row.src:
+        if slot.kind == "m":
+            src.append(t.fields.vcc)
+            continue
+        code = LITERAL_CODE if slot.kind == "K" else next(fields)
+        if code == LITERAL_CODE:
+            size = 8
+            src.append(literal(words, i + 1))
+        else:
+            src.append(_short_source(t, slot, code))
+    return Inst(pc, size, row.name, encoding, _short_dst(t, row, words[i] >> 17 & 255), tuple(src), mods)
+
+
+def _short_source(t: Target, slot: Slot, code: int) -> Operand:
+    if code >= 256:
+        if slot.kind in ("h", "i") and t.fields.halves:
+            return t.fields.short_half(code - 256)
+        if slot.kind == "a":
+            return t.fields.vector(code - 256, slot.count, "a")
+    return t.fields.source(code, slot.count)
+
+
+def _short_dst(t: Target, row: Row, code: int) -> tuple[Operand, ...]:
+    dst = []
+    for slot in row.dst:
+        if slot.kind == "m":
+            dst.append(t.fields.vcc)
+        elif slot.kind in ("h", "i") and t.fields.halves:
+            dst.append(t.fields.short_half(code))
+        else:
+            dst.append(t.fields.destination(slot, code))
+    return tuple(dst)
+
+
+def _sdwa(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, codes: Codes) -> Inst:
+    """Source and destination selection of GFX9 and GFX10."""
+    v = words[i + 1]
+    src0 = (0 if v >> 23 & 1 else 256) | v & 255
+    fields = iter((src0, *((codes[1] & 255) | (0 if v >> 31 else 256) for _ in codes[1:])))
+    src = tuple(t.fields.vcc if slot.kind == "m" else t.fields.source(next(fields), slot.count) for slot in row.src)
+    dst = _short_dst(t, row, words[i] >> 17 & 255)
+    if encoding == "VOPC" and dst and v & SDWA_SGPR_DST:
+        dst = (t.fields.source(v >> 8 & 127, row.dst[0].count),)
+    return Inst(pc, 8, row.name, encoding, dst, src, _sdwa_mods(v, encoding == "VOPC", len(codes)))
+
+
+@cache
+def _sdwa_mods(v: int, is_compare: bool, sources: int) -> Mods:
+    two = sources == 2
+    sdwa = Sdwa(
+        6 if is_compare else v >> 8 & 7,
+        0 if is_compare else v >> 11 & 3,
+        (v >> 16 & 7, v >> 24 & 7 if two else 6),
+        (v >> 19 & 1) | (v >> 27 & two) << 1,
+    )
+    return Mods(
+        neg=(v >> 20 & 1) | (v >> 28 & two) << 1,
+        abs=(v >> 21 & 1) | (v >> 29 & two) << 1,
+        clamp=not is_compare and bool(v >> 13 & 1),
+        omod=0 if is_compare else v >> 14 & 3,
+        sdwa=sdwa,
+    )
+
+
+def _dpp(code: int, v: int, generation: int) -> Dpp:
+    """The DPP word; `code` is what stands in the source 0 field."""
+    if code in DPP8_CODES:
+        return Dpp(lanes=tuple(v >> shift & 7 for shift in range(8, 32, 3)), fi=code == DPP8_CODES[1])
+    fetch_inactive = generation > 9 and bool(v >> 18 & 1)
+    return Dpp(v >> 8 & 511, v >> 28, v >> 24 & 15, bool(v >> 19 & 1), fetch_inactive)
+
+
+@cache
+def _short_dpp_mods(code: int, v: int, generation: int) -> Mods:
+    dpp = _dpp(code, v, generation)
+    if dpp.lanes:
+        return Mods(dpp=dpp)
+    return Mods(
+        neg=(v >> 20 & 1) | (v >> 22 & 1) << 1,
+        abs=(v >> 21 & 1) | (v >> 23 & 1) << 1,
+        dpp=dpp,
+    )
+
+
+def vop3(t: Target, pc: int, words: Words, i: int) -> Inst | None:
+    """VOP3A and VOP3B: three sources, modifiers, possibly a scalar destination."""
+    w, v = words[i], words[i + 1]
+    row = t.row("VOP3", w >> 16 & 1023)
+    if row is None:
+        return None
+    op_sel = 0 if row.has_carry else w >> 11 & 15
+    codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
+    src, size, dpp_word = _long_sources(t, row, codes, words, i, op_sel)
+    dst = tuple(
+        t.fields.source(w >> 8 & 127, slot.count)
+        if place == 1
+        else t.fields.destination(slot, w & 255, bool(op_sel & 8))
+        for place, slot in enumerate(row.dst)
+    )
+    if t.fields.halves:
+        op_sel = _left_op_sel(op_sel, src, dst)
+    abs_bits = 0 if row.has_carry else w >> 8 & 7
+    mods = _vop3_mods(v >> 29, abs_bits, w >> 15 & 1, v >> 27 & 3, op_sel)
+    if dpp_word:
+        mods = _with_dpp(mods, codes[0], words[i + size // 4 - 1], t.generation)
+    return Inst(pc, size, row.name, "VOP3", dst, src, mods)
+
+
+def _long_sources(
+    t: Target, row: Row, codes: Codes, words: Words, i: int, op_sel: int
+) -> tuple[tuple[Operand, ...], int, bool]:
+    """Sources of a VOP3 encoding, the size, and whether a DPP word follows."""
+    size = 8
+    has_dpp = False
+    src = []
+    for place, slot in enumerate(row.src):
+        code = codes[place]
+        if place == 0 and t.generation >= 11 and (code == DPP_CODE or code in DPP8_CODES):
+            has_dpp = True
+            size += 4
+            code = 256 | words[i + 2] & 255
+        if code == LITERAL_CODE and t.generation > 9:
+            size = 12
+            src.append(literal(words, i + 2))
+        elif code >= 256 and slot.kind in ("h", "i") and t.fields.halves:
+            src.append(t.fields.vector(code - 256, 1, "vh" if op_sel >> place & 1 else "vl"))
+        else:
+            src.append(t.fields.source(code, slot.count))
+    return tuple(src), size, has_dpp
+
+
+def _left_op_sel(op_sel: int, src: tuple[Operand, ...], dst: tuple[Operand, ...]) -> int:
+    """op_sel without the bits that half registers already say."""
+    for place, operand in enumerate(src):
+        if operand.kind == "vh":
+            op_sel &= ~(1 << place)
+    return op_sel & 7 if dst and dst[0].kind == "vh" else op_sel
+
+
+@cache
+def _vop3_mods(neg: int, abs_bits: int, clamp: int, omod: int, op_sel: int) -> Mods:
+    if not (neg or abs_bits or clamp or omod or op_sel):
+        return PLAIN
+    return Mods(neg, abs_bits, bool(clamp), omod, op_sel)
+
+
+@cache
+def _with_dpp(mods: Mods, code: int, v: int, generation: int) -> Mods:
+    return Mods(
+        mods.neg, mods.abs, mods.clamp, mods.omod, mods.op_sel, mods.op_sel_hi, mods.neg_hi, _dpp(code, v, generation)
+    )
+
+
+def vop3p(t: Target, pc: int, words: Words, i: int) -> Inst | None:
+    """Packed arithmetic, dot products; matrix instructions share the opcode space."""
+    w, v = words[i], words[i + 1]
+    row = t.row("VOP3P", w >> 16 & 127)
+    if row is None:
+        return None
+    if row.name.startswith(("v_mfma_f", "v_mfma_i", "v_smfmac", "v_accvgpr")):
+        return _matrix(t, pc, w, v, row)
+    codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
+    src, size, dpp_word = _packed_sources(t, row, codes, words, i)
+    dst = tuple(t.fields.vector(w & 255, slot.count) for slot in row.dst)
+    mods = _packed_mods(v >> 29, w >> 8 & 7, w >> 15 & 1, w >> 11 & 7, (v >> 27 & 3) | (w >> 14 & 1) << 2)
+    if dpp_word:
+        mods = _with_dpp(mods, codes[0], words[i + 2], t.generation)
+    return Inst(pc, size, row.name, "VOP3P", dst, src, mods)
+
+
+def _packed_sources(t: Target, row: Row, codes: Codes, words: Words, i: int) -> tuple[tuple[Operand, ...], int, bool]:
+    size = 8
+    has_dpp = t.generation >= 11 and (codes[0] == DPP_CODE or codes[0] in DPP8_CODES)
+    if has_dpp:
+        size = 12
+        codes = (256 | words[i + 2] & 255, *codes[1:])
+    src = []
+    for code, slot in zip(codes, row.src, strict=False):
+        if code == LITERAL_CODE and t.generation > 9:
+            size = 12
+            src.append(literal(words, i + 2))
+        else:
+            src.append(t.fields.source(code, slot.count))
+    return tuple(src), size, has_dpp
+
+
+@cache
+def _packed_mods(neg: int, neg_hi: int, clamp: int, op_sel: int, op_sel_hi: int) -> Mods:
+    return Mods(neg, 0, bool(clamp), 0, op_sel, op_sel_hi, neg_hi)
+
+
+def _matrix(t: Target, pc: int, w: int, v: int, row: Row) -> Inst:
+    """MFMA and moves between vector and accumulation registers."""
+    codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
+    accumulators = (v >> 27 & 1, v >> 28 & 1, w >> 15 & 1)
+    is_move = row.name.startswith("v_accvgpr")
+    src = tuple(
+        t.fields.vector(code - 256, slot.count, "a")
+        if code >= 256 and (slot.kind == "a" or (is_acc and not is_move))
+        else t.fields.source(code, slot.count)
+        for code, slot, is_acc in zip(codes, row.src, accumulators, strict=False)
+    )
+    slot = row.dst[0]
+    in_accumulators = slot.kind == "a" or (w >> 15 & 1 and not is_move)
+    dst = (t.fields.vector(w & 255, slot.count, "a" if in_accumulators else "v"),)
+    return Inst(
+        pc, 8, row.name, "VOP3P", dst, src, PLAIN if is_move else _matrix_mods(w >> 8 & 7, w >> 11 & 15, v >> 29)
+    )
+
+
+@cache
+def _matrix_mods(cbsz: int, abid: int, blgp: int) -> Mods:
+    return Mods(cbsz=cbsz, abid=abid, blgp=blgp) if cbsz or abid or blgp else PLAIN
