@@ -51,6 +51,21 @@ RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
     return static_cast<u32>(__builtin_amdgcn_ds_bpermute(static_cast<i32>(source_lane << 2), static_cast<i32>(value)));
 }
 
+// The value of the first active lane, known to be the same in the whole wave.
+RK_DEVICE u32 uniform(u32 value) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<i32>(value))); }
+
+// c plus the products of the four signed bytes of a and b; wraps.
+RK_DEVICE i32 dot4(i32 a, i32 b, i32 c) {
+#if defined(__GFX11__) || defined(__GFX12__)
+    return __builtin_amdgcn_sudot4(true, a, true, b, c, false);
+#else
+    return __builtin_amdgcn_sdot4(a, b, c, false);
+#endif
+}
+
+// Byte i of the result is the byte of high:low (low's are 0 to 3, high's 4 to 7) that byte i of the selector names.
+RK_DEVICE u32 byte_permute(u32 high, u32 low, u32 selector) { return __builtin_amdgcn_perm(high, low, selector); }
+
 // Bit i tells whether lane i is active and has the condition.
 RK_DEVICE u64 ballot(bool condition) {
 #if defined(__GFX9__)
@@ -81,6 +96,19 @@ RK_DEVICE void barrier() { __syncthreads(); }
 RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
     return static_cast<u32>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<i32>(value), static_cast<i32>(source_lane), 31));
 }
+RK_DEVICE u32 uniform(u32 value) { return value; }
+RK_DEVICE i32 dot4(i32 a, i32 b, i32 c) {
+    i32 sum;
+    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+RK_DEVICE u32 byte_permute(u32 high, u32 low, u32 selector) {
+    // prmt takes four bits for each byte, where the selector has eight.
+    const u32 packed = (selector & 0xfu) | (selector >> 4 & 0xf0u) | (selector >> 8 & 0xf00u) | (selector >> 12 & 0xf000u);
+    u32 bytes;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(low), "r"(high), "r"(packed));
+    return bytes;
+}
 RK_DEVICE u64 ballot(bool condition) { return __nvvm_vote_ballot_sync(~0u, condition); }
 
 #else
@@ -102,6 +130,9 @@ __device__ u32 lane();
 __device__ void barrier();
 __device__ u32 shuffle_word(u32 value, u32 source_lane);
 __device__ u64 ballot(bool condition);
+__device__ u32 uniform(u32 value);
+__device__ i32 dot4(i32 a, i32 b, i32 c);
+__device__ u32 byte_permute(u32 high, u32 low, u32 selector);
 #endif
 
 // Position in, and width of, a one-dimensional grid.

@@ -1,0 +1,101 @@
+"""quantized: ggml's block formats, under Candle's symbols and argument lists and beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rocmkern.dtypes import DType, bfloat16, float16, float32, int32, int64, uint8, uint32
+from rocmkern.kernels.block_formats import FORMATS, BlockFormat
+from rocmkern.kernels.catalogue import Family, KernelSpec, Parameter, result, scalar, source
+
+MAX_VECTORS: Final = 8  # of the mat-vec kernels
+_TYPES: Final = (float32, float16, bfloat16)
+_MATMUL: Final = tuple(f for f in FORMATS if f.has_matmul)
+_CANDLE: Final = tuple(f for f in _MATMUL if f.symbol.startswith("q"))
+_COUNTS_VALUES: Final = ("q5_0", "q5_1")  # whose dequantization counts values, where the others count blocks
+
+_WEIGHTS: Final = source("w", uint8)
+_BLOCKS: Final = source("src", uint8)
+_ACTIVATIONS: Final = source("y", uint8)
+_IDS: Final = source("ids", uint32)
+
+
+def _counts(*names: str) -> tuple[Parameter, ...]:
+    return tuple(scalar(name, int32) for name in names)
+
+
+def _kernel(symbol: str, macro: str, parameters: tuple[Parameter, ...], *arguments: object) -> KernelSpec:
+    return KernelSpec(symbol, "quantized", parameters, f"{macro}({', '.join(map(str, (symbol, *arguments)))})")
+
+
+def _dequantize(f: BlockFormat, t: DType) -> KernelSpec:
+    symbol, parameters = f"dequantize_block_{f.symbol}_{t.short}", (_BLOCKS, result("dst", t))
+    if f.values != 32:
+        return _kernel(symbol, "DEQUANTIZE", parameters, f.struct, t.short)
+    per_block = f.values if f.symbol in _COUNTS_VALUES else 1
+    return _kernel(symbol, "DEQUANTIZE_COUNTED", (*parameters, *_counts("n")), f.struct, t.short, per_block)
+
+
+def _get_rows() -> Iterator[KernelSpec]:
+    parameters = (_BLOCKS, _IDS, result("dst", float32), scalar("columns", int64), scalar("row_bytes"))
+    for t in _TYPES:
+        yield _kernel(f"get_rows_{t.short}", "GET_FLOAT_ROWS", parameters, t.short)
+    for f in _MATMUL:
+        yield _kernel(f"get_rows_{f.symbol}", "GET_ROWS", parameters, f.struct)
+
+
+def _quantize(f: BlockFormat, t: DType) -> KernelSpec:
+    function = {32: "quantize_blocks", 256: "quantize_with_minima"}[f.values] + f"<rk::quantized::{f.struct}>"
+    if f.symbol == "q6_K":
+        function = "quantize_around_zero"
+    parameters = (source("src", t), result("dst", uint8), scalar("blocks"))
+    return _kernel(f"quantize_block_{f.symbol}_{t.short}", "QUANTIZE", parameters, function, t.short)
+
+
+def _quantize_activations(t: DType) -> KernelSpec:
+    suffix = "" if t is float32 else f"_{t.short}"
+    parameters = (source("x", t), result("y", uint8), *_counts("columns", "padded"))
+    return _kernel(f"quantize_q8_1{suffix}", "QUANTIZE_ACTIVATIONS", parameters, t.short)
+
+
+def _multiply_floats(f: BlockFormat) -> KernelSpec:
+    parameters = (_WEIGHTS, source("y", float32), result("dst", float32), *_counts("columns"))
+    if f.symbol == "q5_K":
+        return _kernel("dequantize_mul_mat_vec_q5_k", "MULTIPLY_FLOATS_UNCOUNTED", parameters, f.struct)
+    symbol = f.name if f.values == 256 else f"{f.symbol}_cuda"
+    return _kernel(f"dequantize_mul_mat_vec_{symbol}", "MULTIPLY_FLOATS", (*parameters, *_counts("rows")), f.struct)
+
+
+def _multiply_vectors(f: BlockFormat, vectors: int) -> KernelSpec:
+    parameters = (_WEIGHTS, _ACTIVATIONS, result("dst", float32), *_counts("columns", "rows", "padded", "dst_rows"))
+    return _kernel(f"mul_mat_vec_{f.symbol}_q8_1_cuda{vectors}", "MULTIPLY_VECTORS", parameters, f.struct, vectors)
+
+
+def _multiply_matrices(f: BlockFormat) -> KernelSpec:
+    counts = _counts("columns", "rows", "vectors", "padded", "dst_rows")
+    parameters = (_WEIGHTS, _ACTIVATIONS, result("dst", float32), *counts)
+    return _kernel(f"mul_mat_{f.symbol}", "MULTIPLY_MATRICES", parameters, f.struct)
+
+
+def _multiply_experts(f: BlockFormat) -> KernelSpec:
+    counts = _counts("rows", "columns", "tokens", "slots", "padded", "vectors_per_token")
+    parameters = (_WEIGHTS, _ACTIVATIONS, _IDS, result("dst", float32), *counts)
+    symbol = f.symbol if f.values == 32 else f.name.replace("_", "")
+    return _kernel(f"indexed_moe_forward_{symbol}_q8_1", "MULTIPLY_EXPERTS", parameters, f.struct)
+
+
+FAMILY: Final = Family(
+    "quantized",
+    "ggml's block formats: dequantize, select rows, quantize, multiply by vectors, matrices and experts",
+    (
+        *(_dequantize(f, t) for f in FORMATS for t in _TYPES),
+        *_get_rows(),
+        *(_quantize_activations(t) for t in _TYPES),
+        *(_quantize(f, t) for f in FORMATS if f.can_quantize for t in _TYPES),
+        *(_multiply_floats(f) for f in _CANDLE),
+        *(_multiply_vectors(f, n + 1) for f in _MATMUL for n in range(MAX_VECTORS)),
+        *(_multiply_matrices(f) for f in _MATMUL),
+        *(_multiply_experts(f) for f in _CANDLE if f.values == 256 or f.symbol == "q8_0"),
+    ),
+)
