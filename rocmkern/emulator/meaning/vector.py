@@ -31,11 +31,6 @@ def conditional(c: Context, if_false: Value, if_true: Value, mask: Value) -> Res
     return mask.select(if_true, if_false)
 
 
-@valu("v_fmac_f32", "f32 = f32 f32 ^f32")
-def fused_accumulate(c: Context, a: Value, b: Value, total: Value) -> Result:
-    return c.fma(a, b, total)
-
-
 @valu("v_cmp_lt_u32", "m = u32 u32")
 def less_unsigned(c: Context, a: Value, b: Value) -> Result:
     return a.compare("ult", b)
