@@ -1,1 +1,13 @@
-"""The object model: Device, Stream, Event, DeviceMemory, Module, Function, KernelCache."""
+"""Devices, memory, streams, modules and launches: HIP's nouns over any driver."""
+
+from rocmkern.runtime.device import Device, default_device, devices
+from rocmkern.runtime.dim3 import Dim3
+from rocmkern.runtime.function import Function
+from rocmkern.runtime.memory import DeviceMemory, PinnedMemory, Pointer
+from rocmkern.runtime.module import Module
+from rocmkern.runtime.stream import Event, Stream
+
+__all__ = [
+    "Device", "DeviceMemory", "Dim3", "Event", "Function", "Module", "PinnedMemory", "Pointer", "Stream",
+    "default_device", "devices",
+]  # fmt: skip
