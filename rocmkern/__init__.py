@@ -35,9 +35,11 @@ if TYPE_CHECKING:
         Dim3,
         Event,
         Function,
+        KernelTime,
         Module,
         PinnedMemory,
         Stream,
+        Trace,
         default_device,
         devices,
     )  # fmt: skip
@@ -52,8 +54,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "kernels.cache": ("KernelCache", "get_kernel"),
     "runtime": (
-        "Device", "DeviceMemory", "Dim3", "Event", "Function", "Module", "PinnedMemory", "Stream", "default_device",
-        "devices",
+        "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory", "Stream",
+        "Trace", "default_device", "devices",
     ),
 }  # fmt: skip
 _HOME = {name: f"rocmkern.{module}" for module, names in _NAMES.items() for name in names}

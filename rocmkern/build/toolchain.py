@@ -15,23 +15,16 @@ from attrs import field, frozen
 
 from rocmkern.build import device_library
 from rocmkern.errors import BuildError
+from rocmkern.targets import is_ptx
 
 Name = Literal["auto", "hipcc", "zig"]
 
 _COMMON: Final = ("-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror")
 
 
-def is_nvptx(target: str) -> bool:
-    return target.startswith("sm_")
-
-
 def code_object_version(target: str) -> int:
     """Generic targets exist since version 6; exact ones keep 5, which older runtimes load too."""
     return 6 if target.endswith("generic") else 5
-
-
-def file_name(family: str, target: str) -> str:
-    return f"{family}.ptx" if is_nvptx(target) else f"{family}.hsaco"
 
 
 class Toolchain(Protocol):
@@ -73,7 +66,7 @@ class Hipcc:
         return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON)
 
     def compile(self, root: Path, source: str, target: str, output: Path) -> None:
-        if is_nvptx(target):
+        if is_ptx(target):
             raise BuildError(f"build {target}: hipcc makes code for AMD GPUs only; use `--toolchain zig`")
         _run([str(self.path), *self.flags(target), source, "-o", str(output)], root, f"{source} for {target}")
 
@@ -96,7 +89,7 @@ class Zig:
 
     def flags(self, target: str) -> tuple[str, ...]:
         common = ("--cuda-device-only", "--no-gpu-bundle-output", *_COMMON)
-        if is_nvptx(target):
+        if is_ptx(target):
             # No CUDA installation is looked at: its release would choose the PTX version.
             feature = ("--cuda-path=/none", "--cuda-feature=+ptx80", "-nocudainc", "-nocudalib", "-S")
             return ("-x", "cuda", f"--cuda-gpu-arch={target}", *feature, *common)
@@ -108,7 +101,7 @@ class Zig:
         what = f"{source} for {target}"
         clang = [str(self.path), "clang"]
         with tempfile.TemporaryDirectory() as scratch:
-            if is_nvptx(target):
+            if is_ptx(target):
                 link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library.libdevice())]
                 _run([*clang, *self.flags(target), *link, source, "-o", str(output)], root, what)
                 return

@@ -18,8 +18,9 @@ def code_object_path(family: str, arch: str) -> str:
     """
     families.family(family)
     folder = files.code_objects()
-    available = tuple(sorted(path.parent.name for path in folder.glob(f"*/{family}.hsaco")))
-    return str(folder / targets.resolve(arch, available) / f"{family}.hsaco")
+    pattern = targets.file_name(family, arch)
+    available = tuple(sorted(path.parent.name for path in folder.glob(f"*/{pattern}")))
+    return str(folder / targets.resolve(arch, available) / pattern)
 
 
 @define(eq=False)

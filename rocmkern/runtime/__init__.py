@@ -6,8 +6,10 @@ from rocmkern.runtime.function import Function
 from rocmkern.runtime.memory import DeviceMemory, PinnedMemory, Pointer
 from rocmkern.runtime.module import Module
 from rocmkern.runtime.stream import Event, Stream
+from rocmkern.runtime.trace import KernelTime, Trace
 
 __all__ = [
-    "Device", "DeviceMemory", "Dim3", "Event", "Function", "Module", "PinnedMemory", "Pointer", "Stream",
+    "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory",
+    "Pointer", "Stream", "Trace",
     "default_device", "devices",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from attrs import define, field
 from rocmkern.codeobject import Kernel
 from rocmkern.drivers.protocol import DeviceInfo, Dims, Driver
 from rocmkern.errors import ArgumentError, ClosedError, LaunchError
-from rocmkern.runtime import arguments
+from rocmkern.runtime import arguments, trace
 from rocmkern.runtime.dim3 import DimLike, sizes
 from rocmkern.runtime.memory import DeviceMemory
 from rocmkern.runtime.stream import Stream
@@ -84,7 +84,12 @@ class Function:
         if geometry is None:
             geometry = self._remember(key)
         handle = 0 if stream is None else stream.handle_for(self._driver)
+        tracing = trace.active
+        if tracing is not None:
+            tracing.begin(self, handle)
         self._driver.launch(self._handle, geometry[0], geometry[1], shared_bytes, handle, packed)
+        if tracing is not None:
+            tracing.end(handle)
 
     def _remember(self, key: tuple[DimLike, DimLike, int]) -> tuple[Dims, Dims]:
         grid, block, shared_bytes = key
