@@ -86,5 +86,6 @@ def present(count: int = 2) -> Iterator[Double]:
         KernelCache.current().clear()
         for name in [n for n in drivers._open if n.startswith("hip")]:
             driver = drivers._open.pop(name)
+            driver.close()
             device_module._POOLS.pop(driver, None)
         double.devices(0)

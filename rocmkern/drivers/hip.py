@@ -150,7 +150,9 @@ class _LaunchBuffer(threading.local):
 
 @define(eq=False)
 class HipDriver:
-    """One device of HIP. Objects of the bindings are kept by the integer that the protocol hands out."""
+    """One device of HIP. Objects of the bindings are kept by the integer that the protocol hands out; what is destroyed
+    after close() is gone already.
+    """
 
     ordinal: int
     info: DeviceInfo = field(init=False)
@@ -168,7 +170,8 @@ class HipDriver:
         self._launch, self._success = _hip().hipModuleLaunchKernel, _hip().hipError_t.hipSuccess
 
     def close(self) -> None:
-        self._objects.clear()
+        for kept in (self._objects, self._functions, self._pinned):
+            kept.clear()
 
     def _select(self) -> None:
         """Makes this device the calling thread's current one; other libraries may have changed it."""
@@ -192,8 +195,8 @@ class HipDriver:
         return memoryview(block).cast("B")
 
     def _free_pinned(self, address: int) -> None:
-        self._pinned.pop(address, None)
-        check("hipHostFree", address)
+        if self._pinned.pop(address, None) is not None:
+            check("hipHostFree", address)
 
     def is_pinned(self, view: memoryview) -> bool:
         if not self._pinned or not view.nbytes:
@@ -238,8 +241,10 @@ class HipDriver:
         return self._keep(check("hipStreamCreate"))
 
     def destroy_stream(self, stream: int) -> None:
-        check("hipStreamSynchronize", self._objects[stream])
-        check("hipStreamDestroy", self._objects.pop(stream))
+        held = self._objects.pop(stream, None)
+        if held is not None:
+            check("hipStreamSynchronize", held)
+            check("hipStreamDestroy", held)
 
     def synchronize_stream(self, stream: int) -> None:
         self._select()
@@ -254,7 +259,9 @@ class HipDriver:
         return self._keep(check("hipEventCreate"))
 
     def destroy_event(self, event: int) -> None:
-        check("hipEventDestroy", self._objects.pop(event))
+        held = self._objects.pop(event, None)
+        if held is not None:
+            check("hipEventDestroy", held)
 
     def record_event(self, event: int, stream: int) -> None:
         self._select()
@@ -287,10 +294,13 @@ class HipDriver:
         return handle
 
     def unload_module(self, module: int) -> None:
+        held = self._objects.pop(module, None)
+        if held is None:
+            return
         self.synchronize()
         for function in self._functions.pop(module):
             self._objects.pop(function, None)
-        check("hipModuleUnload", self._objects.pop(module)[0])
+        check("hipModuleUnload", held[0])
 
     def function(self, module: int, name: str) -> int:
         handle = self._keep(check("hipModuleGetFunction", self._objects[module][0], name.encode()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import index
+from typing import SupportsIndex
 
 from attrs import frozen
 
@@ -21,13 +23,16 @@ class Dim3:
         return iter((self.x, self.y, self.z))
 
 
-DimLike = int | tuple[int, ...] | Dim3
+DimLike = SupportsIndex | Iterable[SupportsIndex]
 
 
 def sizes(dim: DimLike, what: str) -> tuple[int, int, int]:
     """`dim` as three integers. Raises LaunchError for anything but one to three integers."""
-    parts = (dim,) if isinstance(dim, int) else tuple(dim)
-    if not 1 <= len(parts) <= 3 or not all(isinstance(n, int) for n in parts):
+    try:
+        parts = tuple(map(index, dim)) if isinstance(dim, Iterable) else (index(dim),)
+    except TypeError:
+        parts = ()
+    if not 1 <= len(parts) <= 3:
         raise LaunchError(f"launch: {what} is {dim!r}; give one to three integers")
     x, y, z = (*parts, 1, 1)[:3]
     return x, y, z

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
@@ -79,10 +79,10 @@ class Function:
             )
         if self.module.is_closed:
             raise ClosedError(f"launch {self.name}: its module is closed; load it again")
-        key = (grid, block, shared_bytes)
-        geometry = self._geometries.get(key)
-        if geometry is None:
-            geometry = self._remember(key)
+        try:
+            geometry = self._geometries[grid, block, shared_bytes]
+        except (KeyError, TypeError):  # not seen yet, or a list
+            geometry = self._check(grid, block, shared_bytes)
         handle = 0 if stream is None else stream.handle_for(self._driver)
         tracing = trace.active
         if tracing is not None:
@@ -91,13 +91,13 @@ class Function:
         if tracing is not None:
             tracing.end(handle)
 
-    def _remember(self, key: tuple[DimLike, DimLike, int]) -> tuple[Dims, Dims]:
-        grid, block, shared_bytes = key
-        geometry = (sizes(grid, "grid"), sizes(block, "block"))
+    def _check(self, grid: DimLike, block: DimLike, shared_bytes: int) -> tuple[Dims, Dims]:
+        geometry = sizes(grid, "grid"), sizes(block, "block")
         check_geometry(self.kernel, self._driver.info, *geometry, shared_bytes)
         if len(self._geometries) >= _REMEMBERED_GEOMETRIES:
             self._geometries.clear()
-        self._geometries[key] = geometry
+        if isinstance(grid, Hashable) and isinstance(block, Hashable):
+            self._geometries[grid, block, shared_bytes] = geometry
         return geometry
 
     def __repr__(self) -> str:
