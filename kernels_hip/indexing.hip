@@ -3,7 +3,7 @@
 // reads as zero and is not written, so that no index leads outside the memory. check_ids finds and reports it.
 #include "include/index.hpp"
 #include "include/math.hpp"
-#include "include/scan.hpp"
+#include "include/running_sum.hpp"
 
 namespace rk {
 

@@ -2,7 +2,7 @@
 // Rows that fit a block's registers are sorted by one bitonic network over (key, position), which is stable because no
 // two entries are equal. Longer rows take radix passes of 8 bits: count, scan, scatter.
 #include "include/order.hpp"
-#include "include/scan.hpp"
+#include "include/running_sum.hpp"
 
 namespace rk {
 
