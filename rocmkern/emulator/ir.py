@@ -207,9 +207,10 @@ class Writer:
     """The body of one LLVM function in the making."""
 
     lines: list[str] = field(factory=list)
+    prologue: list[str] = field(factory=list)  # runs first: allocas, and what is loaded once for the whole function
     declarations: dict[str, str] = field(factory=dict)  # symbol → declaration line
     supports: set[str] = field(factory=set)  # names of support functions that are called
-    globals: dict[str, str] = field(factory=dict)
+    globals: dict[str, str] = field(factory=dict)  # symbol → line that defines a private constant
     _count: int = 0
 
     def fresh(self, stem: str = "") -> str:
@@ -223,6 +224,16 @@ class Writer:
         name = "%" + self.fresh("t")
         self.lines.append(f"  {name} = {text}")
         return Value(self, element, lanes, name)
+
+    def hoist(self, text: str, element: str, lanes: int = 0) -> Value:
+        """Like `emit`, at the start of the function: only for what depends on its parameters."""
+        name = "%" + self.fresh("h")
+        self.prologue.append(f"  {name} = {text}")
+        return Value(self, element, lanes, name)
+
+    def buffer(self, size: int, align: int = 64) -> Value:
+        """Pointer to `size` uninitialised bytes on the stack."""
+        return self.hoist(f"alloca [{size} x i8], align {align}", "ptr")
 
     def constant(self, element: str, number: int | float, lanes: int = 0) -> Value:
         if element in FLOATS:
@@ -335,7 +346,7 @@ class Writer:
     def variable(self, value: Value) -> Variable:
         """A mutable cell, a register after mem2reg."""
         name = "%" + self.fresh("var")
-        self.lines.insert(0, f"  {name} = alloca {value.type}")
+        self.prologue.append(f"  {name} = alloca {value.type}")
         cell = Variable(self, value.element, value.lanes, Value(self, "ptr", 0, name))
         cell.set(value)
         return cell

@@ -12,7 +12,10 @@ tiers, every target and both wave sizes. So a row says only what the instruction
 The signature is `destinations = sources`, in the order of `Inst.dst` and `Inst.src`, by type:
     f16 f32 f64, bf16 (as i16)     u16 u32 u64 i16 i32 i64 b16 b32 b64 (u, i and b differ in how a literal is extended)
     m      one bit per lane (i1): a scalar register pair (wave64) or register (wave32)
-    r2 … r32 (lanes rows) that many 32-bit registers, a tuple of i32 vectors; a scalar source is broadcast
+    mx     as destination: like m, and written to EXEC too (v_cmpx)
+    mix    f32, or f16 extended to it, as op_sel_hi says (v_fma_mix)
+    2xT    both halves of a packed register as a tuple (v_dot2_f32_f16: "f32 = 2xf16 2xf16 f32")
+    r1 r2 … r32 (lanes rows) that many 32-bit registers, a tuple of i32 vectors; a scalar source is broadcast
 Implicit registers, which are not among the decoded operands:
     ^T     as a source: the destination's old value read as type T (v_fmac_f32: "f32 = f32 f32 ^f32")
     scc (i1), exec vcc (i64), exec_lo vcc_lo m0 (i32), pc (i64: as source the next instruction's address, as
@@ -34,14 +37,15 @@ from typing import Final, Literal, Protocol, TypeVar
 from attrs import field, frozen
 
 from rocmkern.emulator.ir import Value, Writer
-from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.isa.model import PLAIN, Inst, Mods
 
 Unit = Literal["valu", "lanes", "salu", "nop", "end", "barrier", "branch", "memory", "state"]
 
 ELEMENT: Final[dict[str, str]] = {
     "f16": "half", "bf16": "i16", "u16": "i16", "i16": "i16", "b16": "i16", "f32": "float", "u32": "i32", "i32": "i32",
     "b32": "i32", "f64": "double", "u64": "i64", "i64": "i64", "b64": "i64", "m": "i1", "scc": "i1", "exec": "i64",
-    "vcc": "i64", "exec_lo": "i32", "vcc_lo": "i32", "m0": "i32", "pc": "i64", "wave": "i64",
+    "mx": "i1", "mix": "float", "vcc": "i64", "exec_lo": "i32", "vcc_lo": "i32", "m0": "i32", "pc": "i64",
+    "wave": "i64",
 }  # fmt: skip
 IMPLICIT: Final = frozenset({"scc", "exec", "vcc", "exec_lo", "vcc_lo", "m0", "pc", "wave"})
 
@@ -56,6 +60,8 @@ class Context:
     isa: str
     lane_index: Value | None = None  # valu, lanes: i32 number of each lane in the wave
     exec_bits: Value | None = None  # valu, lanes: i1 per lane
+    immediate: int = 0  # v_bitop3's table
+    mods: Mods = PLAIN  # for the few whose meaning a modifier changes; the engine applies the usual ones
 
     def constant(self, element: str, number: int | float) -> Value:
         return self.writer.constant(element, number, self.lanes)
@@ -95,6 +101,10 @@ class State(Protocol):
 
     def rows(self, which: int | str) -> Value:
         """Pointer to a vector operand: per register `wave_size` i32, one register after the other."""
+        ...
+
+    def offset(self) -> Value:
+        """`Inst.imm` as i64."""
         ...
 
     def exec_mask(self) -> Value:

@@ -2,15 +2,180 @@
 
 from __future__ import annotations
 
-from rocmkern.emulator.meaning.api import Access, memory
+from typing import Final
 
-_FLAT = ("global", "flat", "scratch", "buffer")
+from rocmkern.emulator.ir import Value
+from rocmkern.emulator.meaning.api import Access, Context, Result, memory
+
+FLAT: Final = ("global", "flat", "scratch", "buffer")
+
+
+def _flat(old: str, new: str, access: Access, spaces: tuple[str, ...] = FLAT) -> None:
+    """A name before gfx11, one since (or the same), in each space."""
+    for space in spaces:
+        memory(" ".join(dict.fromkeys((f"{space}_{old}", f"{space}_{new}"))), access)
+
 
 for _n in (1, 2, 3, 4):
     _suffix = "dword" if _n == 1 else f"dwordx{_n}"
-    for _space in _FLAT:
-        memory(f"{_space}_load_{_suffix} {_space}_load_b{32 * _n}", Access("load", count=_n))
-        memory(f"{_space}_store_{_suffix} {_space}_store_b{32 * _n}", Access("store", count=_n))
+    _flat(f"load_{_suffix}", f"load_b{32 * _n}", Access("load", count=_n))
+    _flat(f"store_{_suffix}", f"store_b{32 * _n}", Access("store", count=_n))
+for _old, _new, _bits, _extend in (
+    ("ubyte", "u8", 8, "zext"),
+    ("sbyte", "i8", 8, "sext"),
+    ("ushort", "u16", 16, "zext"),
+    ("sshort", "i16", 16, "sext"),
+):
+    _flat(f"load_{_old}", f"load_{_new}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+    if _bits == 8:
+        for _half, _tail in (("low", ""), ("high", "_hi")):
+            _access = Access("load", 8, extend=_extend, half=_half)  # type: ignore[arg-type]
+            _new_name = f"load_d16{_tail}_{_new}"
+            _flat(f"load_{_old}_d16{_tail}", _new_name, _access)
+for _half, _tail in (("low", ""), ("high", "_hi")):
+    _flat(f"load_short_d16{_tail}", f"load_d16{_tail}_b16", Access("load", 16, half=_half))  # type: ignore[arg-type]
+_flat("store_byte", "store_b8", Access("store", 8))
+_flat("store_short", "store_b16", Access("store", 16))
+_flat("store_byte_d16_hi", "store_d16_hi_b8", Access("store", 8, half="high"))
+_flat("store_short_d16_hi", "store_d16_hi_b16", Access("store", 16, half="high"))
+
+# Scalar memory.
 for _n in (1, 2, 3, 4, 8, 16):
     _suffix = "dword" if _n == 1 else f"dwordx{_n}"
-    memory(f"s_load_{_suffix} s_load_b{32 * _n}", Access("load", count=_n))
+    for _kind in ("s", "s_buffer"):
+        memory(f"{_kind}_load_{_suffix} {_kind}_load_b{32 * _n}", Access("load", count=_n))
+        if _n in (1, 2, 4):
+            memory(f"{_kind}_store_{_suffix}", Access("store", count=_n))
+for _name, _bits, _extend in (("u8", 8, "zext"), ("i8", 8, "sext"), ("u16", 16, "zext"), ("i16", 16, "sext")):
+    for _kind in ("s", "s_buffer"):
+        memory(f"{_kind}_load_{_name}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+
+# Atomics: name before gfx11, name since (type suffix apart), LLVM's operation, letter of the type.
+ATOMICS: Final = (
+    ("swap", "swap", "xchg", "b"),
+    ("cmpswap", "cmpswap", "cmpxchg", "b"),
+    ("add", "add", "add", "u"),
+    ("sub", "sub", "sub", "u"),
+    ("smin", "min", "min", "i"),
+    ("umin", "min", "umin", "u"),
+    ("smax", "max", "max", "i"),
+    ("umax", "max", "umax", "u"),
+    ("and", "and", "and", "b"),
+    ("or", "or", "or", "b"),
+    ("xor", "xor", "xor", "b"),
+    ("inc", "inc", "uinc_wrap", "u"),
+    ("dec", "dec", "udec_wrap", "u"),
+)
+ATOMIC_SPACES: Final = ("global", "flat", "buffer")
+
+for _old, _new, _operation, _letter in ATOMICS:
+    for _bits, _tail in ((32, ""), (64, "_x2")):
+        _flat(
+            f"atomic_{_old}{_tail}", f"atomic_{_new}_{_letter}{_bits}", Access(_operation, _bits), ATOMIC_SPACES
+        )  # fmt: skip
+
+
+def _half_pairs(old: Value, data: Value, element: str) -> tuple[Value, Value]:
+    """The two halves of both, as floats."""
+    w = old.writer
+    pairs = [w.emit(f"bitcast i32 {v.text} to <2 x {element}>", element, 2) for v in (old, data)]
+    return pairs[0], pairs[1]
+
+
+def _packed_f16(c: Context, old: Value, data: Value) -> Result:
+    a, b = _half_pairs(old, data, "half")
+    return (a + b).bits("i32").lane(0)
+
+
+def round_bf16(w: Value) -> Value:
+    """f32 to bf16 bits, nearest even, NaN kept."""
+    bits = w.as_int()
+    rounded = (bits + 0x7FFF + (bits.lshr(16) & 1)).lshr(16)
+    return w.is_nan().select(bits.lshr(16) | 0x40, rounded)
+
+
+def _packed_bf16(c: Context, old: Value, data: Value) -> Result:
+    low = round_bf16(old.shl(16).bits("float") + data.shl(16).bits("float"))
+    high = round_bf16((old & 0xFFFF0000).bits("float") + (data & 0xFFFF0000).bits("float"))
+    return (low & 0xFFFF) | high.shl(16)
+
+
+def _float_atomic(names: str, operation: str, element: str) -> None:
+    bits = {"float": 32, "double": 64}[element]
+    memory(names, Access(operation, bits, element=element))
+
+
+for _space in ATOMIC_SPACES:
+    _float_atomic(f"{_space}_atomic_add_f32", "fadd", "float")
+    _float_atomic(f"{_space}_atomic_add_f64", "fadd", "double")
+    for _kind in ("min", "max"):
+        _float_atomic(f"{_space}_atomic_{_kind}_f64", f"f{_kind}", "double")
+        _float_atomic(
+            f"{_space}_atomic_f{_kind} {_space}_atomic_{_kind}_f32 {_space}_atomic_{_kind}_num_f32",
+            f"f{_kind}",
+            "float",
+        )
+    memory(f"{_space}_atomic_pk_add_f16", Access("custom"), _packed_f16)
+    memory(f"{_space}_atomic_pk_add_bf16", Access("custom"), _packed_bf16)
+
+# LDS.
+for _n in (1, 2, 3, 4):
+    memory(f"ds_read_b{32 * _n} ds_load_b{32 * _n}", Access("load", count=_n))
+    memory(f"ds_write_b{32 * _n} ds_store_b{32 * _n}", Access("store", count=_n))
+for _name, _bits, _extend in (("u8", 8, "zext"), ("i8", 8, "sext"), ("u16", 16, "zext"), ("i16", 16, "sext")):
+    memory(f"ds_read_{_name} ds_load_{_name}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+    if _name != "i16":
+        for _half, _old, _new in (("low", "", "d16"), ("high", "_hi", "d16_hi")):
+            memory(
+                f"ds_read_{_name}_d16{_old} ds_load_{_name}_{_new}",
+                Access("load", _bits, extend=_extend, half=_half),  # type: ignore[arg-type]
+            )
+for _bits in (8, 16):
+    memory(f"ds_write_b{_bits} ds_store_b{_bits}", Access("store", _bits))
+    memory(f"ds_write_b{_bits}_d16_hi ds_store_b{_bits}_d16_hi", Access("store", _bits, half="high"))
+for _bits in (32, 64):
+    for _tail, _units in (("", 1), ("st64", 64)):
+        _count, _stride = _bits // 32, _bits // 8 * _units
+        memory(
+            f"ds_read2{_tail}_b{_bits} ds_load_2addr{'_stride64' if _tail else ''}_b{_bits}",
+            Access("load", count=_count, stride=_stride),
+        )
+        memory(
+            f"ds_write2{_tail}_b{_bits} ds_store_2addr{'_stride64' if _tail else ''}_b{_bits}",
+            Access("store", count=_count, stride=_stride),
+        )
+        memory(
+            f"ds_wrxchg2{_tail}_rtn_b{_bits} ds_storexchg_2addr{'_stride64' if _tail else ''}_rtn_b{_bits}",
+            Access("xchg", _bits, stride=_stride),
+        )
+
+LDS_ATOMICS: Final = (
+    ("add_u", "add"), ("sub_u", "sub"), ("inc_u", "uinc_wrap"), ("dec_u", "udec_wrap"), ("min_i", "min"),
+    ("max_i", "max"), ("min_u", "umin"), ("max_u", "umax"), ("and_b", "and"), ("or_b", "or"), ("xor_b", "xor"),
+)  # fmt: skip
+
+
+def _reverse_subtract(c: Context, old: Value, data: Value) -> Result:
+    return data - old
+
+
+for _bits in (32, 64):
+    for _name, _operation in LDS_ATOMICS:
+        _kind, _letter = _name.split("_")
+        memory(f"ds_{_kind}_{_letter}{_bits} ds_{_kind}_rtn_{_letter}{_bits}", Access(_operation, _bits))
+    memory(f"ds_rsub_u{_bits} ds_rsub_rtn_u{_bits}", Access("custom", _bits), _reverse_subtract)
+    memory(f"ds_wrxchg_rtn_b{_bits} ds_storexchg_rtn_b{_bits}", Access("xchg", _bits))
+    memory(
+        f"ds_cmpst_b{_bits} ds_cmpst_rtn_b{_bits} ds_cmpstore_b{_bits} ds_cmpstore_rtn_b{_bits}",
+        Access("cmpxchg", _bits),
+    )
+    _element = {32: "float", 64: "double"}[_bits]
+    _float_atomic(f"ds_add_f{_bits} ds_add_rtn_f{_bits}", "fadd", _element)
+    for _kind in ("min", "max"):
+        _float_atomic(
+            f"ds_{_kind}_f{_bits} ds_{_kind}_rtn_f{_bits} ds_{_kind}_num_f{_bits} ds_{_kind}_num_rtn_f{_bits}",
+            f"f{_kind}",
+            _element,
+        )
+memory("ds_pk_add_f16 ds_pk_add_rtn_f16", Access("custom"), _packed_f16)
+memory("ds_pk_add_bf16 ds_pk_add_rtn_bf16", Access("custom"), _packed_bf16)

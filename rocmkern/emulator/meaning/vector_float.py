@@ -118,3 +118,23 @@ def multiply_add_legacy(c: Context, a: Value, b: Value, d: Value) -> Result:
 def multiply_then_add(c: Context, a: Value, b: Value, d: Value) -> Result:
     """Two roundings."""
     return a * b + d
+
+
+@valu("v_fma_mix_f32", "f32 = mix mix mix")
+def mixed_fused(c: Context, a: Value, b: Value, d: Value) -> Result:
+    """Each source is f32 or a half, by op_sel_hi and op_sel."""
+    return c.fma(a, b, d)
+
+
+@valu("v_fma_mixlo_f16 v_fma_mixhi_f16", "f16 = mix mix mix")
+def mixed_fused_half(c: Context, a: Value, b: Value, d: Value) -> Result:
+    """Rounded once more, to f16; written to the low or the high half."""
+    return c.fma(a, b, d).cast("fptrunc", "half")
+
+
+@valu("v_add_f32", "f32 = f32 f32")
+@valu("v_add_f64", "f64 = f64 f64")
+@valu("v_pk_add_f16", "f16 = f16 f16", packed=True)
+@valu("v_pk_add_f32", "f32 = f32 f32", packed=True)
+def plus(c: Context, a: Value, b: Value) -> Result:
+    return a + b

@@ -1,0 +1,277 @@
+"""The memory functions: move the data of all active lanes, checked, out of line, one per kind of access.
+
+`access(wave, op, mask, addresses, data, result)`: `addresses` one i64 per lane, `data` and `result` rows of registers.
+A lane whose address lies outside the space does nothing (a load gives 0); the launch records the first such lane.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from rocmkern.emulator import layout as at
+from rocmkern.emulator.addresses import Space
+from rocmkern.emulator.ir import Value, Writer
+from rocmkern.emulator.meaning.api import Access, Context, Row
+
+LANES = 16
+
+
+@frozen
+class AccessFunction:
+    """One memory function."""
+
+    row: Row
+    access: Access
+    space: Space
+    wave_size: int
+    returns: bool
+
+    @property
+    def key(self) -> str:
+        a = self.access
+        custom = f"_{self.row.name}" if a.op == "custom" else ""
+        parts = (a.op, a.bits, a.count, a.extend, a.half or "full", a.element or "int", self.space, self.wave_size)
+        return "access_" + "_".join(str(p) for p in parts) + custom + ("_ret" if self.returns else "")
+
+    @property
+    def declaration(self) -> str:
+        return f"declare void @{self.key}(ptr, ptr, i64, ptr, ptr, ptr)"
+
+    @property
+    def bytes_per_lane(self) -> int:
+        return self.access.bits // 8 * self.access.count
+
+    def body(self, w: Writer) -> None:
+        """Emit the function's body; parameters are %w %op %mask %addresses %data %result."""
+        wave, mask = Value(w, "ptr", 0, "%w"), Value(w, "i64", 0, "%mask")
+        addresses = Value(w, "ptr", 0, "%addresses")
+        spaces = Spaces(w, wave, self.space, self.bytes_per_lane, self.wave_size)
+        buffer = w.buffer(8 * LANES)
+        steps = w.vector("i64", [i * self.bytes_per_lane for i in range(LANES)])
+        with w.loop(self.wave_size // LANES) as chunk:
+            part = mask.lshr(chunk * LANES).trunc("i16")
+            with w.when(part.ne(0)):
+                raw = w.load(w.at(addresses, chunk * (8 * LANES)), "i64", LANES, 8)
+                resolved, inside = spaces.resolve(raw, chunk)
+                inside_bits = w.emit(f"bitcast {inside.type} {inside.text} to i16", "i16")
+                good, bad = part & inside_bits, part & ~inside_bits
+                with w.when(bad.ne(0)):
+                    self._fault(w, bad, chunk, raw)
+                first = resolved.lane(0)
+                straight = (resolved - first).eq(steps)
+                all_straight = w.emit(f"bitcast {straight.type} {straight.text} to i16", "i16").eq(-1)
+                self._move(w, good, all_straight, first, resolved, buffer, chunk)
+        w.line("ret void")
+
+    def _move(
+        self, w: Writer, good: Value, straight: Value, first: Value, resolved: Value, buffer: Value, chunk: Value
+    ) -> None:
+        fast, slow, after = w.fresh("fast"), w.fresh("slow"), w.fresh("moved")
+        vector_form = self.access.op in ("load", "store")
+        if vector_form:
+            w.branch(straight & good.eq(-1), fast, slow)
+            w.label(fast)
+            pointer = w.emit(f"inttoptr i64 {first.text} to ptr", "ptr")
+            self._whole(w, pointer, chunk)
+            w.jump(after)
+            w.label(slow)
+        if self.access.op == "load" and not self.access.half:
+            self._clear(w, good, chunk)
+        w.store(resolved, buffer, 64)
+        with w.each_bit(good) as lane:
+            address = w.load(w.at(buffer, lane.zext("i64").shl(3)), "i64", 0, 8)
+            pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")
+            offset = (chunk * LANES + lane.zext("i64")).shl(2)
+            self._one(w, pointer, offset)
+        if vector_form:
+            w.label(after)
+
+    def _clear(self, w: Writer, good: Value, chunk: Value) -> None:
+        """Lanes that are active but outside read 0."""
+        part = Value(w, "i64", 0, "%mask").lshr(chunk * LANES).trunc("i16")
+        with w.when(part.ne(good)), w.each_bit(part & ~good) as lane:
+            offset = (chunk * LANES + lane.zext("i64")).shl(2)
+            for i in range(self._registers):
+                w.store(w.constant("i32", 0), self._row(w, "%result", i, offset), 4)
+
+    @property
+    def _registers(self) -> int:
+        return max(1, self.bytes_per_lane // 4) if self.access.bits >= 32 else 1
+
+    def _row(self, w: Writer, base: str, register: int, offset: Value) -> Value:
+        return w.at(w.at(Value(w, "ptr", 0, base), register * self.wave_size * 4), offset)
+
+    # Straight: sixteen lanes one after the other in memory.
+
+    def _whole(self, w: Writer, pointer: Value, chunk: Value) -> None:
+        a, offset = self.access, chunk * (4 * LANES)
+        n = self._registers
+        if a.op == "load":
+            if a.bits < 32:
+                value = w.load(pointer, f"i{a.bits}", LANES).cast(a.extend, "i32")
+                self._put(w, value, 0, offset)
+                return
+            data = w.load(pointer, "i32", LANES * n)
+            for i in range(n):
+                value = w.shuffle(data, None, [lane * n + i for lane in range(LANES)]) if n > 1 else data
+                w.store(value, self._row(w, "%result", i, offset), 4)
+            return
+        if a.bits < 32:
+            w.store(self._take(w, 0, offset, LANES).trunc(f"i{a.bits}"), pointer)
+            return
+        rows = [w.load(self._row(w, "%data", i, offset), "i32", LANES, 4) for i in range(n)]
+        w.store(interleave(w, rows), pointer)
+
+    # One lane.
+
+    def _one(self, w: Writer, pointer: Value, offset: Value) -> None:
+        a, n = self.access, self._registers
+        if a.op == "load":
+            if a.bits < 32:
+                self._put(w, w.load(pointer, f"i{a.bits}").cast(a.extend, "i32"), 0, offset)
+                return
+            for i in range(n):
+                w.store(w.load(w.at(pointer, 4 * i), "i32"), self._row(w, "%result", i, offset), 4)
+        elif a.op == "store":
+            if a.bits < 32:
+                w.store(self._take(w, 0, offset, 0).trunc(f"i{a.bits}"), pointer)
+                return
+            for i in range(n):
+                w.store(w.load(self._row(w, "%data", i, offset), "i32"), w.at(pointer, 4 * i))
+        else:
+            self._atomic(w, pointer, offset)
+
+    def _put(self, w: Writer, value: Value, register: int, offset: Value) -> None:
+        """Write a loaded value to its register, or the half of it that a d16 form names."""
+        row = self._row(w, "%result", register, offset)
+        if self.access.half:
+            old = w.load(row, "i32", value.lanes, 4)
+            low = self.access.half == "low"
+            value = (old & 0xFFFF0000) | (value & 0xFFFF) if low else (old & 0xFFFF) | value.shl(16)
+        w.store(value, row, 4)
+
+    def _take(self, w: Writer, register: int, offset: Value, lanes: int) -> Value:
+        value = w.load(self._row(w, "%data", register, offset), "i32", lanes, 4)
+        return value.lshr(16) if self.access.half == "high" else value
+
+    def _operand(self, w: Writer, register: int, offset: Value) -> Value:
+        low = w.load(self._row(w, "%data", register, offset), "i32", 0, 4)
+        if self.access.bits == 32:
+            return low
+        return w.combine(low, w.load(self._row(w, "%data", register + 1, offset), "i32", 0, 4))
+
+    def _atomic(self, w: Writer, pointer: Value, offset: Value) -> None:
+        a, width = self.access, f"i{self.access.bits}"
+        data = self._operand(w, 0, offset)
+        if a.op == "cmpxchg":
+            # Memory forms hold the new value first, then the one to compare with; LDS forms the other way about.
+            other = self._operand(w, a.bits // 32, offset)
+            new, expected = (other, data) if self.space == "lds" else (data, other)
+            pair = w.emit(
+                f"cmpxchg ptr {pointer.text}, {width} {expected.text}, {width} {new.text} seq_cst seq_cst", width
+            )
+            old = w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 0", width)
+        elif a.op == "custom":
+            old = self._compare_loop(w, pointer, data)
+        else:
+            value = data.bits(a.element) if a.element else data
+            old = w.emit(
+                f"atomicrmw {a.op} ptr {pointer.text}, {value.type} {value.text} seq_cst", value.element
+            ).as_int()
+        if self.returns:
+            parts = [old] if a.bits == 32 else list(w.halves(old))
+            for i, part in enumerate(parts):
+                w.store(part, self._row(w, "%result", i, offset), 4)
+
+    def _compare_loop(self, w: Writer, pointer: Value, data: Value) -> Value:
+        width = f"i{self.access.bits}"
+        seen = w.variable(
+            w.emit(f"load atomic {width}, ptr {pointer.text} seq_cst, align {self.access.bits // 8}", width)
+        )
+        again, done = w.fresh("again"), w.fresh("swapped")
+        w.label(again)
+        old = seen.get()
+        assert self.row.emit is not None
+        new = self.row.emit(Context(w, 0, self.wave_size, ""), old, data)
+        assert isinstance(new, Value)
+        pair = w.emit(f"cmpxchg ptr {pointer.text}, {width} {old.text}, {width} {new.text} seq_cst seq_cst", width)
+        seen.set(w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 0", width))
+        w.branch(w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 1", "i1"), done, again)
+        w.label(done)
+        return old
+
+    def _fault(self, w: Writer, bad: Value, chunk: Value, raw: Value) -> None:
+        lane = w.intrinsic("cttz", bad, extra="i1 true").zext("i64")
+        spot = w.buffer(8 * LANES)
+        w.store(raw, spot, 64)
+        address = w.load(w.at(spot, lane.shl(3)), "i64", 0, 8)
+        kind = {"lds": 1, "scratch": 2}.get(self.space, 0)
+        store = self.access.op != "load"
+        w.call(
+            "record_fault", "void", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"), chunk * LANES + lane,
+            address, w.constant("i32", self.bytes_per_lane), w.constant("i32", kind * 2 + store),
+        )  # fmt: skip
+
+
+@frozen
+class Spaces:
+    """Turns the addresses of a space into host addresses, and says which lie inside it."""
+
+    w: Writer
+    wave: Value
+    space: Space
+    size: int
+    wave_size: int
+
+    def _field(self, offset: int, base: Value | None = None) -> Value:
+        return self.w.load(self.w.at(base or self.wave, offset), "i64", 0, 8)
+
+    def _inside(self, offset: Value, limit: Value) -> Value:
+        """offset + size <= limit, with no wrap."""
+        room = limit.compare("uge", self.size).select(limit - self.size, 0)
+        fits = limit.compare("uge", self.size)
+        return offset.compare("ule", room) & fits
+
+    def _global(self, raw: Value) -> tuple[Value, Value]:
+        launch = self.w.load(self.w.at(self.wave, at.WAVE_LAUNCH), "ptr", 0, 8)
+        low, high = self._field(at.LAUNCH_ARENA, launch), self._field(at.LAUNCH_ARENA_END, launch)
+        return raw, self._inside(raw - low, high - low)
+
+    def _lds(self, offset: Value) -> tuple[Value, Value]:
+        return offset + self._field(at.WAVE_LDS), self._inside(offset, self._field(at.WAVE_LDS_SIZE))
+
+    def _scratch(self, offset: Value, chunk: Value) -> tuple[Value, Value]:
+        size = self._field(at.WAVE_SCRATCH_SIZE)
+        lane = self.w.vector("i64", list(range(LANES))) + chunk * LANES
+        return lane * size + self._field(at.WAVE_SCRATCH) + offset, self._inside(offset, size)
+
+    def resolve(self, raw: Value, chunk: Value) -> tuple[Value, Value]:
+        if self.space == "global":
+            return self._global(raw)
+        if self.space == "lds":
+            return self._lds(raw)
+        if self.space == "scratch":
+            return self._scratch(raw, chunk)
+        address, inside = self._global(raw)
+        high = raw.lshr(32).trunc("i32")
+        low = raw & 0xFFFFFFFF
+        private, private_inside = self._scratch(low, chunk)
+        is_private = high.eq(at.PRIVATE_APERTURE)
+        address, inside = is_private.select(private, address), is_private.select(private_inside, inside)
+        if self.space == "flat":
+            shared, shared_inside = self._lds(low)
+            is_shared = high.eq(at.SHARED_APERTURE)
+            address, inside = is_shared.select(shared, address), is_shared.select(shared_inside, inside)
+        return address, inside
+
+
+def interleave(w: Writer, rows: list[Value]) -> Value:
+    """Lanes of several registers as they lie in memory: lane 0 of each, lane 1 of each, …"""
+    if len(rows) == 1:
+        return rows[0]
+    lanes, n = rows[0].lanes, len(rows)
+    power = 1 << (n - 1).bit_length()
+    padded = rows + [rows[-1]] * (power - n)
+    while len(padded) > 1:
+        padded = [w.shuffle(a, b, list(range(2 * a.lanes))) for a, b in zip(padded[::2], padded[1::2], strict=True)]
+    return w.shuffle(padded[0], None, [i * lanes + lane for lane in range(lanes) for i in range(n)])

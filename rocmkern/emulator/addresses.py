@@ -1,0 +1,117 @@
+"""Addresses of memory instructions: per encoding, one address per lane, in the host's address space."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+from rocmkern.emulator import layout
+from rocmkern.emulator.ir import Value
+from rocmkern.emulator.isa.model import Inst, Operand
+from rocmkern.emulator.registers import Registers
+
+Space = Literal["global", "lds", "scratch", "flat", "buffer"]
+
+SPACE_OF: dict[str, Space] = {
+    "DS": "lds", "FLAT": "flat", "GLOBAL": "global", "SCRATCH": "scratch", "MUBUF": "buffer", "MTBUF": "buffer",
+    "VFLAT": "flat", "VGLOBAL": "global", "VSCRATCH": "scratch", "VBUFFER": "buffer",
+}  # fmt: skip
+
+
+@frozen
+class Addresses:
+    """Fills a buffer of one i64 per lane with where each lane goes."""
+
+    inst: Inst
+    regs: Registers
+    which: int = 0  # 1: the second address of a two-address LDS form
+    stride: int = 1  # bytes per unit of the immediate offset
+
+    @property
+    def space(self) -> Space:
+        return SPACE_OF[self.inst.encoding]
+
+    def fill(self) -> Value:
+        """Pointer to the addresses of all lanes: absolute, except LDS and scratch: bytes into it, as u32."""
+        w, regs = self.regs.writer, self.regs
+        buffer = w.buffer(8 * regs.wave_size)
+        make = getattr(self, f"_{self.space}")()
+        for chunk in regs.chunks():
+            addresses = make(chunk)
+            w.store(addresses, w.at(buffer, chunk * (8 * regs.lanes)), 64)
+        return buffer
+
+    def _offset(self) -> Value:
+        return self.regs.immediate(self.which) * self.stride
+
+    def _scalar32(self, number: int) -> Value:
+        """A scalar address operand, zero-extended; 0 where absent."""
+        operand = self.inst.src[number]
+        w, place = self.regs.writer, ("src", number)
+        if operand.kind == "s" and operand.value != 125:
+            return self.regs.scalar(place, "i32").zext("i64")
+        if operand.kind in ("int", "literal"):
+            return self.regs.constant(place, "i32", operand.value & 0xFFFFFFFF).zext("i64")
+        return w.constant("i64", 0)
+
+    def _vector32(self, number: int, chunk: Value, register: int = 0) -> Value:
+        return self.regs.vector(("src", number), register, chunk).zext("i64")
+
+    def _lds(self):  # type: ignore[no-untyped-def]
+        offset = self._offset()
+        return lambda chunk: self._vector32(0, chunk) + offset
+
+    def _flat_like(self, absolute: bool):  # type: ignore[no-untyped-def]
+        w, (vaddr, saddr) = self.regs.writer, self.inst.src[:2]
+        base = self._offset()
+        if saddr.kind == "s" and saddr.value != 125:
+            base = base + self.regs.scalar(("src", 1), "i64")
+        if vaddr.kind != "v":
+            return lambda chunk: base.splat(self.regs.lanes)
+        if vaddr.count == 1:
+            return lambda chunk: self._vector32(0, chunk) + base
+        return lambda chunk: (
+            w.combine(self.regs.vector(("src", 0), 0, chunk), self.regs.vector(("src", 0), 1, chunk)) + base
+        )
+
+    def _global(self):  # type: ignore[no-untyped-def]
+        return self._flat_like(True)
+
+    _flat = _global
+
+    def _scratch(self):  # type: ignore[no-untyped-def]
+        vaddr, saddr = self.inst.src[:2]
+        base = self._offset()
+        if saddr.kind == "s":
+            base = base + self._scalar32(1)
+        if vaddr.kind != "v":
+            return lambda chunk: (base & 0xFFFFFFFF).splat(self.regs.lanes)
+        return lambda chunk: (self._vector32(0, chunk) + base) & 0xFFFFFFFF
+
+    def _buffer(self):  # type: ignore[no-untyped-def]
+        """Linear buffers; a swizzled resource is the scratch of this wave, whose base is 0."""
+        w, mods, regs = self.regs.writer, self.inst.mods, self.regs
+        low, second = w.halves(regs.scalar(("src", 1), "i64"))
+        base = w.combine(low, second & 0xFFFF)
+        swizzled = (second & (1 << 31)).ne(0)
+        soffset, imm = self._scalar32(2), self._offset()
+        stride = (second.lshr(16) & 0x3FFF).zext("i64")
+        fixed = swizzled.select(soffset.lshr(6 if regs.wave_size == 64 else 5), soffset + base) + imm
+        scratch = swizzled.select(w.constant("i64", layout.PRIVATE_APERTURE << 32), 0)
+        start = fixed + scratch
+
+        def make(chunk: Value) -> Value:
+            total, register = start.splat(regs.lanes), 0
+            if mods.idxen:
+                total = total + self._vector32(0, chunk, register) * stride
+                register += 1
+            if mods.offen:
+                total = total + self._vector32(0, chunk, register)
+            return total
+
+        return make
+
+
+def is_absent(operand: Operand) -> bool:
+    return operand.kind == "off"

@@ -1,0 +1,154 @@
+"""Device memory: one reserved range of addresses, allocations inside it."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from bisect import bisect_left, bisect_right, insort
+from typing import Final
+
+from attrs import define, field
+
+from rocmkern.errors import DeviceOutOfMemory, DriverError
+
+ALIGNMENT: Final = 256
+RESERVED_BYTES: Final = 64 << 30
+LEAST_RESERVED_BYTES: Final = 1 << 30
+GIVE_BACK_BYTES: Final = 1 << 20  # freed blocks from this size on go back to the operating system
+PAGE: Final = mmap.PAGESIZE
+
+
+def reserve(size: int) -> mmap.mmap:
+    """Anonymous zero pages that cost nothing until touched."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    return mmap.mmap(-1, size, flags=flags)
+
+
+def address_of(memory: mmap.mmap) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def _reserve_most() -> mmap.mmap:
+    return _reserve_or_less(RESERVED_BYTES)
+
+
+def _reserve_or_less(size: int) -> mmap.mmap:
+    try:
+        return reserve(size)
+    except OSError:
+        if size <= LEAST_RESERVED_BYTES:
+            raise
+    return _reserve_or_less(size // 2)
+
+
+@define(eq=False)
+class Arena:
+    """Allocations are aligned to 256 bytes; addresses are the process's own."""
+
+    memory: mmap.mmap = field(factory=_reserve_most)
+    base: int = field(init=False)
+    end: int = field(init=False)  # one past the highest byte ever allocated
+    _starts: list[int] = field(factory=list)  # of live allocations, sorted
+    _sizes: dict[int, int] = field(factory=dict)
+    _holes: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def __attrs_post_init__(self) -> None:
+        self.base = self.end = address_of(self.memory)
+
+    @property
+    def capacity(self) -> int:
+        return len(self.memory)
+
+    @property
+    def used(self) -> int:
+        return sum(self._sizes.values())
+
+    def alloc(self, nbytes: int) -> int:
+        """Address of `nbytes` bytes of memory (of one byte where 0)."""
+        size = -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+        with self._lock:
+            address = self._take_hole(size)
+            if address is None:
+                address = self.end
+                if address + size > self.base + self.capacity:
+                    raise DeviceOutOfMemory(
+                        f"alloc: {nbytes} bytes wanted, {self.base + self.capacity - self.end} of {self.capacity} free;"
+                        " free some memory first"
+                    )
+                self.end += size
+            insort(self._starts, address)
+            self._sizes[address] = nbytes
+            return address
+
+    def _take_hole(self, size: int) -> int | None:
+        fitting = [(room, start) for start, room in self._holes if room >= size]
+        if not fitting:
+            return None
+        room, start = min(fitting)
+        self._holes.remove((start, room))
+        if room > size:
+            insort(self._holes, (start + size, room - size))
+        return start
+
+    def free(self, address: int) -> None:
+        """Give an allocation back."""
+        with self._lock:
+            if address not in self._sizes:
+                raise DriverError(f"free: no allocation starts at {address:#x}; {self.describe(address)}")
+            nbytes = self._sizes.pop(address)
+            self._starts.remove(address)
+            size = -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+            self._give_back(address, size)
+            self._add_hole(address, size)
+
+    def _give_back(self, address: int, size: int) -> None:
+        if size < GIVE_BACK_BYTES:
+            return
+        first = -(-(address - self.base) // PAGE) * PAGE
+        last = (address - self.base + size) // PAGE * PAGE
+        self.memory.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+    def _add_hole(self, start: int, size: int) -> None:
+        i = bisect_left(self._holes, (start, 0))
+        if i < len(self._holes) and self._holes[i][0] == start + size:
+            size += self._holes.pop(i)[1]
+        if i and sum(self._holes[i - 1]) == start:
+            start, before = self._holes[i - 1][0], self._holes.pop(i - 1)[1]
+            size += before
+        if start + size == self.end:
+            self.end = start
+        else:
+            insort(self._holes, (start, size))
+
+    def contains(self, address: int, nbytes: int) -> bool:
+        return self.base <= address and address + nbytes <= self.end
+
+    def view(self, address: int, nbytes: int) -> memoryview:
+        """The bytes of allocated memory, writable."""
+        if nbytes and not self.contains(address, nbytes):
+            raise DriverError(f"view: {nbytes} bytes at {address:#x} are not device memory; {self.describe(address)}")
+        start = address - self.base
+        return memoryview(self.memory)[start : start + nbytes]
+
+    def describe(self, address: int) -> str:
+        """Where an address lies, for messages."""
+        if not self._starts:
+            return "nothing is allocated"
+        i = bisect_right(self._starts, address)
+        before = self._starts[i - 1] if i else None
+        after = self._starts[i] if i < len(self._starts) else None
+        if before is not None and address < before + self._sizes[before]:
+            return f"it is {address - before} bytes into the allocation of {self._sizes[before]} bytes at {before:#x}"
+        near = []
+        if before is not None:
+            end = before + self._sizes[before]
+            near.append(
+                (address - end, f"{address - end} bytes past the end of the {self._sizes[before]} bytes at {before:#x}")
+            )
+        if after is not None:
+            near.append(
+                (after - address, f"{after - address} bytes before the {self._sizes[after]} bytes at {after:#x}")
+            )
+        return f"nearest allocation: it is {min(near)[1]}"

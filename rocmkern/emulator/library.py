@@ -1,0 +1,86 @@
+"""The functions that generated code is made of, by symbol: scheduler, memory functions, support functions, handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from attrs import define, field
+
+from rocmkern.emulator import scheduler
+from rocmkern.emulator.access import AccessFunction
+from rocmkern.emulator.ir import Value, Writer, type_text
+from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.meaning.api import ELEMENT, SUPPORT, Context, Row
+from rocmkern.emulator.native import Build, Code, Native
+from rocmkern.emulator.tier0 import HandlerBuilder, shape, symbol_of
+
+
+@define(eq=False)
+class Library:
+    """Makes handlers and what they call available in `native`."""
+
+    native: Native
+    _accesses: dict[str, AccessFunction] = field(factory=dict)
+
+    def load_scheduler(self) -> int:
+        """Address of `run`."""
+        self.native.ensure({code.symbol: _same(code) for code in (scheduler.RECORD_FAULT, scheduler.RUN)})
+        address = self.native.address("run")
+        assert address is not None
+        return address
+
+    def handlers(self, instructions: list[tuple[Row, Inst]], isa: str, wave_size: int) -> dict[str, int]:
+        """Addresses of the operation functions of `instructions`, by shape."""
+        self.load_scheduler()
+        by_shape = {shape(inst, isa, wave_size): (row, inst) for row, inst in instructions}
+        symbols = {text: symbol_of(text) for text in by_shape}
+        wanted: dict[str, Build] = {
+            symbols[t]: partial(self._handler, row, inst, isa, wave_size) for t, (row, inst) in by_shape.items()
+        }
+        self.native.ensure(wanted, self._part)
+        return {text: self.native.address(symbol) or 0 for text, symbol in symbols.items()}
+
+    def _handler(self, row: Row, inst: Inst, isa: str, wave_size: int) -> Code:
+        symbol = symbol_of(shape(inst, isa, wave_size))
+        handler = HandlerBuilder(row, inst, isa, wave_size).build(symbol)
+        self._accesses |= handler.accesses
+        needs = (*sorted(handler.accesses), *sorted(handler.supports))
+        return Code(symbol, handler.text, handler.declarations, needs, handler.globals)
+
+    def _part(self, symbol: str) -> Callable[[], Code]:
+        if symbol in self._accesses:
+            return partial(self._access, self._accesses[symbol])
+        return partial(support_code, symbol)
+
+    def _access(self, function: AccessFunction) -> Code:
+        w = Writer()
+        function.body(w)
+        body = "\n".join([*w.prologue, *w.lines])
+        parameters = "(ptr %w, ptr %op, i64 %mask, ptr %addresses, ptr %data, ptr %result)"
+        return Code(
+            function.key, f"define void @{function.key}{parameters} #0 {{\n{body}\n}}\n", w.declarations,
+            tuple(sorted(w.supports)), w.globals,
+        )  # fmt: skip
+
+
+def _same(code: Code) -> Build:
+    return lambda: code
+
+
+def support_code(symbol: str) -> Code:
+    """The code of support function `name_lanes` (or `name`, scalar)."""
+    name, _, count = symbol.rpartition("_")
+    if name not in SUPPORT:
+        name, count = symbol, "0"
+    signature, emit = SUPPORT[name]
+    result, _, sources = signature.partition("=")
+    lanes, w = int(count), Writer()
+    parameters = [Value(w, ELEMENT[t], lanes, f"%p{i}") for i, t in enumerate(sources.split())]
+    value = emit(Context(w, lanes, 0, ""), *parameters)
+    assert isinstance(value, Value)
+    w.line(f"ret {value.type} {value.text}")
+    body = "\n".join([*w.prologue, *w.lines])
+    listed = ", ".join(f"{p.type} {p.text}" for p in parameters)
+    head = f"define {type_text(ELEMENT[result.strip()], lanes)} @{symbol}({listed}) #0"
+    return Code(symbol, f"{head} {{\n{body}\n}}\n", w.declarations, tuple(sorted(w.supports)), w.globals)

@@ -1,0 +1,292 @@
+"""An emulated device: memory, modules, launches."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from typing import Final
+
+from attrs import define, field, frozen
+
+from rocmkern.codeobject import Kernel, read
+from rocmkern.emulator import layout as at
+from rocmkern.emulator.arena import Arena, address_of, reserve
+from rocmkern.emulator.launch import (
+    PACKET_BYTES,
+    Dims,
+    Geometry,
+    argument_block,
+    dispatch_packet,
+    start,
+)
+from rocmkern.emulator.library import Library
+from rocmkern.emulator.native import function, native
+from rocmkern.emulator.program import Program
+from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault
+from rocmkern.targets import TARGETS, strip_features
+
+FUEL: Final = 1 << 14  # branches per time slice
+FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
+QUOTA: Final = 1 << 40
+TIMEOUT_S: Final = 600.0
+SCRATCH_LANES: Final = 64
+WAVE_SKEW: Final = 320  # so that equal registers of neighbouring waves fall into different cache sets
+LDS_SLACK: Final = 64
+
+
+@define(eq=False)
+class Worker:
+    """One thread's memory for the waves, LDS and scratch of a workgroup."""
+
+    record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.WORKER_SIZE))
+    _memory: dict[str, object] = field(factory=dict)
+    _sizes: dict[str, int] = field(factory=dict)
+    _addresses: dict[str, int] = field(factory=dict)
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.record)
+
+    def memory(self, name: str, size: int) -> int:
+        """Address of at least `size` bytes, kept between launches."""
+        if self._sizes.get(name, -1) < size:
+            memory = reserve(-(-max(size, 1) // 65536) * 65536)
+            self._memory[name], self._sizes[name] = memory, size
+            self._addresses[name] = address_of(memory)
+        return self._addresses[name]
+
+    def prepare(self, launch: int, waves: int, lds: int, scratch: int) -> None:
+        struct.pack_into(
+            "<QIIIIQQQqq", self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
+            self.memory("lds", lds + LDS_SLACK), self.memory("scratch", scratch), 0, QUOTA,
+        )  # fmt: skip
+
+    def set_quota(self, groups: int) -> None:
+        struct.pack_into("<q", self.record, at.WORKER_QUOTA, groups)
+
+    def current_wave(self, stride: int) -> int:
+        """Address of the wave that `run` stopped at."""
+        number = ctypes.c_uint32.from_address(self.address + at.WORKER_WAVE).value
+        return self._addresses["waves"] + number * stride
+
+
+@frozen
+class Entry:
+    """A kernel of a loaded module."""
+
+    module: Loaded
+    kernel: Kernel
+
+
+@define(eq=False)
+class Loaded:
+    """A module on a machine."""
+
+    program: Program
+
+    def kernel(self, name: str) -> Entry:
+        """The kernel `name`; KernelNotFound where there is none."""
+        kernel = self.program.code.kernels.get(name)
+        if kernel is None:
+            have = ", ".join(sorted(self.program.code.kernels)) or "none"
+            raise KernelNotFound(f"kernel: no kernel {name!r} in this module; it has {have}")
+        return Entry(self, kernel)
+
+    def close(self) -> None:
+        """Free the module's memory."""
+        self.program.close()
+
+
+@define(eq=False)
+class Machine:
+    """A device of `target` on this CPU. Launches are synchronous; several threads may launch at once."""
+
+    target: str
+    checked: bool = False
+    timeout_s: float = TIMEOUT_S
+    arena: Arena = field(factory=Arena)
+    library: Library = field(factory=lambda: Library(native()))
+    threads: int = field(factory=lambda: len(os.sched_getaffinity(0)))
+    _idle: list[Worker] = field(factory=list)
+    _idle_lock: threading.Lock = field(factory=threading.Lock)
+
+    @property
+    def isa(self) -> str:
+        return TARGETS[strip_features(self.target)].isa
+
+    @cached_property
+    def _run(self):  # type: ignore[no-untyped-def]
+        return function(self.library.load_scheduler(), ctypes.c_int32, ctypes.c_uint64)
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(max(1, self.threads - 1), thread_name_prefix="rocmkern-emulator")
+
+    def alloc(self, nbytes: int) -> int:
+        return self.arena.alloc(nbytes)
+
+    def free(self, address: int) -> None:
+        self.arena.free(address)
+
+    def view(self, address: int, nbytes: int) -> memoryview:
+        return self.arena.view(address, nbytes)
+
+    def load(self, image: bytes) -> Loaded:
+        """Place a code object in device memory."""
+        return Loaded(Program(read(image), self.isa, self.arena, self.library))
+
+    def launch(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
+        """Run a kernel to its end.
+
+        Raises MemoryFault, KernelTimeout, UnsupportedInstruction.
+        """
+        geometry = Geometry(grid, block, shared_bytes)
+        if geometry.groups and geometry.threads:
+            Launch(self, entry, geometry).run(kernarg)
+
+    def take_worker(self) -> Worker:
+        with self._idle_lock:
+            return self._idle.pop() if self._idle else Worker()
+
+    def return_worker(self, worker: Worker) -> None:
+        with self._idle_lock:
+            self._idle.append(worker)
+
+
+@define(eq=False)
+class Launch:
+    """One launch under way."""
+
+    machine: Machine
+    entry: Entry
+    geometry: Geometry
+    record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.LAUNCH_SIZE))
+    _deadline: float = 0.0
+    _stride: int = 0
+    _keep: list[object] = field(factory=list)
+
+    @property
+    def _program(self) -> Program:
+        return self.entry.module.program
+
+    def run(self, explicit: bytes) -> None:
+        kernel, arena = self.entry.kernel, self.machine.arena
+        first = self._program.entry(kernel, kernel.wave_size)
+        block = argument_block(kernel, self.geometry, explicit)
+        kernarg = arena.alloc(len(block) + PACKET_BYTES + 64)
+        try:
+            packet = kernarg + -(-len(block) // 64) * 64
+            descriptor = self._program.base + kernel.descriptor_address
+            arena.view(kernarg, len(block))[:] = block
+            arena.view(packet, PACKET_BYTES)[:] = dispatch_packet(kernel, self.geometry, kernarg, descriptor)
+            self._fill(kernel, first, kernarg, packet)
+            self._deadline = time.monotonic() + self.machine.timeout_s
+            self._drive()
+        finally:
+            arena.free(kernarg)
+        self._raise_fault()
+
+    def _fill(self, kernel: Kernel, first: int, kernarg: int, packet: int) -> None:
+        g, program, arena = self.geometry, self._program, self.machine.arena
+        begin = start(kernel, self.machine.isa, g, kernarg, packet)
+        rows = at.VECTORS * (2 if kernel.agprs or kernel.uses_dynamic_stack else 1)
+        self._stride = at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW
+        scalars = ctypes.create_string_buffer(begin.scalars)
+        self._keep += [scalars, begin]
+        struct.pack_into(
+            "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIq", self.record, 0,
+            0, g.groups, *g.grid, 0, g.waves(kernel.wave_size), 0, first, ctypes.addressof(scalars),
+            begin.ids.ctypes.data, begin.ids.strides[0], begin.masks.ctypes.data, *begin.group_slots, begin.wave_slot,
+            kernel.lds_size + g.shared_bytes, kernel.private_size, self._stride, arena.base, arena.end,
+            ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FUEL,
+        )  # fmt: skip
+
+    def _prepare(self, worker: Worker) -> None:
+        kernel, waves = self.entry.kernel, self.geometry.waves(self.entry.kernel.wave_size)
+        lds = kernel.lds_size + self.geometry.shared_bytes
+        worker.prepare(
+            ctypes.addressof(self.record), waves * self._stride, lds, kernel.private_size * SCRATCH_LANES * waves
+        )
+
+    def _drive(self) -> None:
+        worker = self.machine.take_worker()
+        self._prepare(worker)
+        helpers: list[Future[None]] = []
+        worker.set_quota(FIRST_QUOTA)
+        try:
+            if self._slices(worker, until_quota=True):
+                return
+            worker.set_quota(QUOTA)
+            remaining = self.geometry.groups - FIRST_QUOTA
+            count = min(self.machine.threads - 1, remaining)
+            helpers += [self.machine._pool.submit(self._help) for _ in range(count)]
+            self._slices(worker)
+        except BaseException:
+            self._stop()
+            raise
+        finally:
+            for helper in helpers:
+                helper.exception()
+            self.machine.return_worker(worker)
+        for helper in helpers:
+            helper.result()
+
+    def _help(self) -> None:
+        worker = self.machine.take_worker()
+        self._prepare(worker)
+        try:
+            self._slices(worker)
+        except BaseException:
+            self._stop()
+            raise
+        finally:
+            self.machine.return_worker(worker)
+
+    def _slices(self, worker: Worker, until_quota: bool = False) -> bool:
+        """Run until nothing is left (True) or, with `until_quota`, the worker's quota of workgroups is spent."""
+        run, address = self.machine._run, worker.address
+        while True:
+            status = run(address)
+            if status in (at.FINISHED, at.STOPPED):
+                return True
+            if status == at.UNTRANSLATED:
+                self._translate(worker)
+            elif time.monotonic() > self._deadline:
+                raise KernelTimeout(
+                    f"launch: {self.entry.kernel.name} did not end within {self.machine.timeout_s:g} s;"
+                    " raise the limit if it is right to take that long"
+                )
+            if until_quota and struct.unpack_from("<q", worker.record, at.WORKER_QUOTA)[0] <= 0:
+                return False
+
+    def _translate(self, worker: Worker) -> None:
+        """Go on at a code address that was not translated yet."""
+        wave = worker.current_wave(self._stride)
+        address = ctypes.c_uint64.from_address(wave + at.WAVE_PC).value
+        kernel = self.entry.kernel
+        operation = self._program.operation(address, kernel.wave_size, kernel.name)
+        ctypes.c_uint64.from_address(wave + at.WAVE_NEXT).value = operation
+
+    def _stop(self) -> None:
+        struct.pack_into("<I", self.record, at.LAUNCH_STOP, 1)
+
+    def _raise_fault(self) -> None:
+        fault, pc, address, size, lane, x, y, z, wave, kind = struct.unpack_from(
+            "<IQQIIIIIII", self.record, at.LAUNCH_FAULT
+        )
+        if not fault:
+            return
+        what = "store" if kind & 1 else "load"
+        where = ("", " of LDS", " of scratch")[kind >> 1]
+        kernel = self.entry.kernel
+        position = pc - self._program.base - kernel.entry_address
+        raise MemoryFault(
+            f"launch: {kernel.name}: {what}{where} of {size} bytes at {address:#x} by lane {lane} of wave {wave},"
+            f" workgroup ({x}, {y}, {z}), pc {position:#x} in the kernel; {self.machine.arena.describe(address)}"
+        )

@@ -1,0 +1,278 @@
+"""Native code: compile LLVM IR for this CPU, keep it on disk, load it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite
+from attrs import define, field, frozen
+
+CACHE_VARIABLE: Final = "ROCMKERN_CACHE"
+CACHE_LIMIT_BYTES: Final = 512 << 20
+
+ATTRIBUTES: Final = (
+    'attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-builtins" }\n'
+)
+
+
+@frozen
+class Code:
+    """LLVM IR of one function with external linkage, and what it calls."""
+
+    symbol: str
+    text: str
+    declarations: dict[str, str]
+    needs: tuple[str, ...] = ()  # symbols of other functions of ours
+    globals: dict[str, str] = field(factory=dict)
+
+
+Build = Callable[[], Code]
+
+
+def cache_folder() -> Path:
+    """Where translated code is kept: $ROCMKERN_CACHE, else the user's cache directory."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "rocmkern"
+
+
+@cache
+def translator_version() -> str:
+    """A hash of the emulator's own sources and of LLVM: code of another version is never used."""
+    state = blake2b(llvmlite.__version__.encode(), digest_size=8)
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+@define(eq=False)
+class Store:
+    """Object files on disk, one per compilation, and an index line per symbol. Writers in several processes are safe:
+    files appear by rename, index lines by one append, and equal symbols have equal meaning."""
+
+    folder: Path
+    _index: dict[str, tuple[str, tuple[str, ...]]] = field(factory=dict)
+    _read: int = 0
+
+    @property
+    def index_path(self) -> Path:
+        return self.folder / "index"
+
+    def refresh(self) -> None:
+        """Read the index lines that appeared since."""
+        with contextlib.suppress(OSError), self.index_path.open("rb") as file:
+            file.seek(self._read)
+            data = file.read()
+            end = data.rfind(b"\n") + 1
+            self._read += end
+            for line in data[:end].decode().splitlines():
+                symbol, name, *needs = line.split()
+                self._index.setdefault(symbol, (name, tuple(needs)))
+
+    def find(self, symbol: str) -> tuple[str, tuple[str, ...]] | None:
+        """The file that holds `symbol`, and the symbols of others that the file needs."""
+        return self._index.get(symbol)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError:
+            return None
+
+    def forget(self, name: str) -> None:
+        """Drop what a vanished file held."""
+        self._index = {s: entry for s, entry in self._index.items() if entry[0] != name}
+
+    def write(self, data: bytes, codes: list[Code]) -> None:
+        """Keep an object file; without a writable folder nothing is kept."""
+        name = blake2b(data, digest_size=12).hexdigest() + ".o"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self.folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(temporary).replace(self.folder / name)
+            defined = {c.symbol for c in codes}
+            needs = sorted({n for c in codes for n in c.needs} - defined)
+            lines = "".join(f"{' '.join((c.symbol, name, *needs))}\n" for c in codes)
+            descriptor = os.open(self.index_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(descriptor, lines.encode())
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return
+
+    def prune(self) -> None:
+        """Remove other versions' folders, oldest first, while the cache is over its limit."""
+        root = self.folder.parent
+        with contextlib.suppress(OSError):
+            folders = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
+            sizes = {p: sum(f.stat().st_size for f in p.iterdir()) for p in folders}
+            total = sum(sizes.values())
+            for old in folders:
+                if total <= CACHE_LIMIT_BYTES:
+                    return
+                total -= sizes[old]
+                for file in old.iterdir():
+                    file.unlink(missing_ok=True)
+
+
+@define(eq=False)
+class Native:
+    """The compiler and the loaded code of this process."""
+
+    _addresses: dict[str, int] = field(factory=dict)
+    _loaded: set[str] = field(factory=set)
+    _lock: threading.RLock = field(factory=threading.RLock)
+    compiled: int = 0  # functions that this process had to compile
+
+    @cached_property
+    def machine(self) -> Any:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
+        )
+
+    @cached_property
+    def engine(self) -> Any:
+        import llvmlite.binding as llvm
+
+        return llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.machine)
+
+    @cached_property
+    def store(self) -> Store:
+        import llvmlite.binding as llvm
+
+        _ = self.machine
+        host = llvm.get_host_cpu_name() + llvm.get_host_cpu_features().flatten() + sys.platform
+        name = blake2b((host + translator_version()).encode(), digest_size=10).hexdigest()
+        store = Store(cache_folder() / "emulator" / name)
+        store.refresh()
+        return store
+
+    def address(self, symbol: str) -> int | None:
+        return self._addresses.get(symbol)
+
+    def ensure(self, wanted: dict[str, Build], parts: Callable[[str], Build] | None = None) -> None:
+        """Make every symbol callable: from this process, from disk, or by compiling all that is missing in one go.
+
+        `parts` gives the builders of symbols that built code needs.
+        """
+        with self._lock:
+            missing = [s for s in wanted if s not in self._addresses]
+            if not missing:
+                return
+            rest = [s for s in missing if not self._load_from_store(s)]
+            if rest:
+                self.store.refresh()
+                rest = [s for s in rest if not self._load_from_store(s)]
+            if rest:
+                self._compile([wanted[s]() for s in rest], parts)
+            for symbol in missing:
+                self._resolve(symbol)
+
+    def _resolve(self, symbol: str) -> None:
+        """Link what was added, and make the symbol known to objects that come later."""
+        import llvmlite.binding as llvm
+
+        if symbol not in self._addresses:
+            address = self.engine.get_function_address(symbol)
+            assert address, f"{symbol} was not linked"
+            self._addresses[symbol] = address
+            llvm.add_symbol(symbol, address)
+
+    def _load_from_store(self, symbol: str) -> bool:
+        if symbol in self._addresses:
+            return True
+        entry = self.store.find(symbol)
+        if entry is None:
+            return False
+        name, needs = entry
+        if not all(self._load_from_store(n) for n in needs):
+            return False
+        for needed in needs:
+            self._resolve(needed)
+        if name not in self._loaded:
+            data = self.store.read(name)
+            if data is None:
+                self.store.forget(name)
+                return False
+            self._add(data)
+            self._loaded.add(name)
+        return True
+
+    def _add(self, data: bytes) -> None:
+        import llvmlite.binding as llvm
+
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+
+    def _compile(self, codes: list[Code], parts: Callable[[str], Build] | None) -> None:
+        queue, known = list(codes), {c.symbol for c in codes}
+        while queue:
+            for needed in queue.pop().needs:
+                if needed not in known and not self._load_from_store(needed):
+                    assert parts is not None, f"{needed} has no builder"
+                    code = parts(needed)()
+                    known.add(needed)
+                    codes.append(code)
+                    queue.append(code)
+        self.compiled += len(codes)
+        defined = {c.symbol for c in codes}
+        for needed in {n for c in codes for n in c.needs} - defined:
+            self._resolve(needed)
+        data = self.emit_object(module_text(codes))
+        self._add(data)
+        self.store.write(data, codes)
+        for code in codes:
+            self._resolve(code.symbol)
+
+    def emit_object(self, text: str) -> bytes:
+        import llvmlite.binding as llvm
+
+        module = llvm.parse_assembly(text)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=1)
+        builder = llvm.create_pass_builder(self.machine, tuning)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module, builder)
+        return bytes(self.machine.emit_object(module))
+
+
+def module_text(codes: Iterable[Code]) -> str:
+    """One module of several functions; what they define needs no declaration."""
+    codes = list(codes)
+    defined = {c.symbol for c in codes}
+    declarations: dict[str, str] = {}
+    for code in codes:
+        declarations |= {s: d for s, d in code.declarations.items() if s not in defined}
+    constants = {s: line for c in codes for s, line in c.globals.items()}
+    return "\n".join([*constants.values(), *(c.text for c in codes), *declarations.values(), ATTRIBUTES])
+
+
+@cache
+def native() -> Native:
+    """The native code of this process."""
+    return Native()
+
+
+def function(address: int, result: Any, *arguments: Any) -> Callable[..., int]:
+    """A Python callable of native code that runs without the GIL."""
+    return ctypes.CFUNCTYPE(result, *arguments)(address)

@@ -1,0 +1,411 @@
+"""Operand fetch and write-back, once for every instruction, both tiers, every target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from attrs import define
+
+from rocmkern.emulator.ir import WIDTH, Value, Writer
+from rocmkern.emulator.isa.model import Inst, Operand, float_bits
+from rocmkern.emulator.lanes import Movement
+from rocmkern.emulator.layout import PRIVATE_APERTURE, SHARED_APERTURE
+from rocmkern.emulator.meaning.api import ELEMENT, IMPLICIT, Context, Row
+from rocmkern.emulator.registers import Place, Registers
+
+Read = Callable[[Value], Value]
+Fetch = Callable[[Value], "Value | tuple[Value, ...]"]
+
+SCC_CODE, EXECZ_CODE, VCCZ_CODE = 253, 252, 251
+APERTURES: Final = {235: SHARED_APERTURE, 236: SHARED_APERTURE, 237: PRIVATE_APERTURE, 238: PRIVATE_APERTURE}
+CONSTANTS: Final = frozenset({"int", "float", "literal"})
+NULL: Final = 125
+
+# 16-bit results clear the other half on gfx9, except these; from gfx10 on every one keeps it.
+KEEPS_HALF: Final = frozenset(
+    [
+        "v_mad_f16",
+        "v_mad_u16",
+        "v_mad_i16",
+        "v_fma_f16",
+        "v_fmac_f16",
+        "v_mac_f16",
+        "v_madak_f16",
+        "v_madmk_f16",
+        "v_fmaak_f16",
+        "v_fmamk_f16",
+        "v_div_fixup_f16",
+        "v_fma_mixlo_f16",
+        "v_fma_mixhi_f16",
+        "v_mad_mixlo_f16",
+        "v_mad_mixhi_f16",
+    ]
+)
+CLEARING_ISAS: Final = frozenset({"gfx90a", "gfx940", "gfx950"})
+
+
+def constant_bits(operand: Operand, type_name: str) -> int:
+    """The bits of a constant operand as a source of type `type_name`."""
+    width = WIDTH[ELEMENT.get(type_name.removeprefix("2x"), "i32")]
+    if type_name.startswith("2x"):
+        width = 16 if operand.kind == "float" else 32
+    if operand.kind == "float":
+        return float_bits(operand.value, max(width, 16))
+    if operand.kind == "literal" and width == 64:
+        if type_name == "f64":
+            return operand.value << 32
+        if type_name == "i64" and operand.value >> 31:
+            return operand.value | 0xFFFFFFFF << 32
+        return operand.value
+    return operand.value & ((1 << max(width, 32)) - 1)
+
+
+def dwords(type_name: str) -> int:
+    return 2 if WIDTH[ELEMENT.get(type_name, "i32")] == 64 else 1
+
+
+def mask_lanes(writer: Writer, mask: Value, chunk: Value, lanes: int) -> Value:
+    """The part of an i64 lane mask that belongs to a chunk, as i1 lanes."""
+    part = mask if chunk.constant == 0 else mask.lshr(chunk * lanes)
+    return part.resize(f"i{lanes}").bits("i1") if lanes != 64 else mask.bits("i1")
+
+
+def mask_bits(lanes_value: Value, chunk: Value) -> Value:
+    """The i1 lanes of a chunk as bits of an i64 lane mask."""
+    count = lanes_value.lanes
+    bits = lanes_value.writer.emit(f"bitcast {lanes_value.type} {lanes_value.text} to i{count}", f"i{count}")
+    bits = bits.resize("i64") if count != 64 else bits
+    return bits if chunk.constant == 0 else bits.shl(chunk * count)
+
+
+@define
+class Operands:
+    """Fetches the sources of one vector instruction and writes its results."""
+
+    row: Row
+    inst: Inst
+    regs: Registers
+    isa: str
+
+    @property
+    def writer(self) -> Writer:
+        return self.regs.writer
+
+    # Sources.
+
+    def fetchers(self, half: int = 0) -> list[Fetch]:
+        """One function of the chunk number per source; what is uniform is read now. `half` is that of packed rows."""
+        fetchers: list[Fetch] = []
+        position = 0
+        for token in self.row.sources:
+            if token in IMPLICIT:
+                fetchers.append(self._implicit(token))
+            elif token.startswith("^"):
+                fetchers.append(self._typed(token[1:], ("dst", 0), self.inst.dst[0], None, half))
+            else:
+                place = ("src", position)
+                fetchers.append(self._typed(token, place, self.inst.src[position], position, half))
+                position += 1
+        return fetchers
+
+    def _implicit(self, token: str) -> Fetch:
+        value = implicit(self.regs, token)
+        return lambda chunk: value
+
+    def _typed(self, token: str, place: Place, operand: Operand, number: int | None, half: int) -> Fetch:
+        if token == "m":
+            mask = self.uniform(place, operand, "i64" if self.regs.wave_size == 64 else "i32", token).resize("i64")
+            return lambda chunk: mask_lanes(self.writer, mask, chunk, self.regs.lanes)
+        if token[0] == "r" and token[1:].isdigit():
+            parts = [self._raw(place, operand, "b32", i) for i in range(int(token[1:]))]
+            return lambda chunk: tuple(part(chunk) for part in parts)
+        if token.startswith("2x"):
+            halves = [self._half(token[2:], place, operand, number, h, halved=True) for h in (0, 1)]
+            return lambda chunk: (halves[0](chunk), halves[1](chunk))
+        if self.row.packed:
+            return self._half(token, place, operand, number, half, halved=WIDTH[ELEMENT[token]] == 16)
+        if token == "mix":
+            return self._mix(place, operand, number or 0)
+        return self._plain(token, place, operand, number)
+
+    def _bit(self, mask: int, number: int | None) -> bool:
+        return number is not None and bool(mask >> number & 1)
+
+    def _plain(self, token: str, place: Place, operand: Operand, number: int | None) -> Fetch:
+        mods = self.inst.mods
+        raw = self._raw(place, operand, token)
+        width = WIDTH[ELEMENT[token]]
+        high = width == 16 and mods.sdwa is None and self._bit(mods.op_sel, number) and operand.kind not in CONSTANTS
+        high = high or operand.kind == "vh"
+
+        def fetch(chunk: Value) -> Value:
+            value = raw(chunk)
+            if mods.sdwa is not None and number is not None and number < 2:
+                sext = bool(mods.sdwa.sext >> number & 1)
+                value = select_bytes(value, mods.sdwa.src_sel[number], sext)
+            if width == 16:
+                value = (value.lshr(16) if high else value).resize("i16")
+            return self._signs(value, self._bit(mods.abs, number), self._bit(mods.neg, number)).bits(ELEMENT[token])
+
+        return fetch
+
+    def _half(self, token: str, place: Place, operand: Operand, number: int | None, half: int, halved: bool) -> Read:
+        """One half of a packed operand: 16 bits of a register (`halved`), or one register of a pair."""
+        mods = self.inst.mods
+        second = self._bit(mods.op_sel_hi if half else mods.op_sel, number) if number is not None else bool(half)
+        negate = self._bit(mods.neg_hi if half else mods.neg, number)
+        if not halved:
+            raw = self._raw(place, operand, token, int(second) if operand.kind in ("v", "a", "s") else 0)
+            return lambda chunk: self._signs(raw(chunk), False, negate).bits(ELEMENT[token])
+        raw = self._raw(place, operand, "2x" + token)
+
+        def fetch(chunk: Value) -> Value:
+            value = raw(chunk)
+            value = (value.lshr(16) if second else value).resize("i16")
+            return self._signs(value, False, negate).bits(ELEMENT[token])
+
+        return fetch
+
+    def _mix(self, place: Place, operand: Operand, number: int) -> Fetch:
+        mods = self.inst.mods
+        is_half = self._bit(mods.op_sel_hi, number)
+        raw = self._raw(place, operand, "f16" if is_half else "f32")
+        high, absolute, negate = (self._bit(m, number) for m in (mods.op_sel, mods.neg_hi, mods.neg))
+
+        def fetch(chunk: Value) -> Value:
+            value = raw(chunk)
+            if is_half:
+                value = (value.lshr(16) if high else value).resize("i16")
+                value = value.bits("half").cast("fpext", "float").as_int()
+            return self._signs(value, absolute, negate).bits("float")
+
+        return fetch
+
+    def _signs(self, value: Value, absolute: bool, negate: bool) -> Value:
+        sign = 1 << (value.width - 1)
+        if absolute:
+            value = value & (sign - 1)
+        return value ^ sign if negate else value
+
+    def _raw(self, place: Place, operand: Operand, token: str, first: int = 0) -> Read:
+        """The operand's bits as i32 lanes (i64 for 64-bit types); scalars come without lanes."""
+        wide = WIDTH[ELEMENT.get(token.removeprefix("2x"), "i32")] == 64
+        if operand.kind in ("v", "a", "vl", "vh"):
+            return self._vector(place, first, wide)
+        if operand.kind == "s" and first:
+            pair = self.regs.scalar(place, "i64")
+            scalar = pair.lshr(32).trunc("i32")
+        else:
+            scalar = self.uniform(place, operand, "i64" if wide else "i32", token)
+        return lambda chunk: scalar.splat(self.regs.lanes)
+
+    def _vector(self, place: Place, first: int, wide: bool) -> Read:
+        regs = self.regs
+        movement = self.movement if place == ("src", 0) else None
+        if movement is not None:
+            moved = [movement.fetcher(regs, place, first + i) for i in range(1 + wide)]
+        else:
+            moved = [partial(regs.vector, place, first + i) for i in range(1 + wide)]
+        if not wide:
+            return moved[0]
+        return lambda chunk: self.writer.combine(moved[0](chunk), moved[1](chunk))
+
+    def uniform(self, place: Place, operand: Operand, element: str, token: str) -> Value:
+        """A scalar or constant source."""
+        if operand.kind == "s":
+            if operand.value == NULL:
+                return self.writer.constant(element, 0)
+            return self.regs.scalar(place, element)
+        if operand.kind in CONSTANTS:
+            return self.regs.constant(place, element, constant_bits(operand, token))
+        return self._special(operand.value, element)
+
+    def _special(self, code: int, element: str) -> Value:
+        w, wave = self.writer, "i64" if self.regs.wave_size == 64 else "i32"
+        if code == SCC_CODE:
+            return self.regs.special("scc", "i1").zext(element)
+        if code in (EXECZ_CODE, VCCZ_CODE):
+            return self.regs.special("exec" if code == EXECZ_CODE else "vcc", wave).eq(0).zext(element)
+        aperture = APERTURES[code]
+        return w.constant(element, aperture << 32 if element == "i64" else aperture)
+
+    # Lane movement.
+
+    @property
+    def movement(self) -> Movement | None:
+        dpp = self.inst.mods.dpp
+        return Movement.of(dpp, self.regs.wave_size) if dpp is not None else None
+
+    def write_mask(self) -> Value:
+        """Lanes that are written: EXEC, less the lanes that DPP leaves alone."""
+        mask = self.regs.special("exec", "i64" if self.regs.wave_size == 64 else "i32").resize("i64")
+        movement = self.movement
+        return mask if movement is None else movement.narrow(self.regs, mask)
+
+    # Results.
+
+    def write(self, number: int, token: str, value: Value | tuple[Value, ...], chunk: Value, mask: Value) -> None:
+        """Write vector result `number` of one chunk."""
+        place, operand = ("dst", number), self.inst.dst[number]
+        if isinstance(value, tuple):
+            for i, part in enumerate(value):
+                self.regs.write_vector(place, i, chunk, part.as_int(), mask)
+            return
+        value = self._scale(value, number)
+        if value.width == 64:
+            low, high = self.writer.halves(value.as_int())
+            self.regs.write_vector(place, 0, chunk, low, mask)
+            self.regs.write_vector(place, 1, chunk, high, mask)
+            return
+        value = value.as_int()
+        if self.inst.mods.sdwa is not None:
+            value = self._place_bytes(value.resize("i32"), place, chunk)
+        elif value.width == 16:
+            value = self._place_half(value.zext("i32"), place, operand, chunk)
+        self.regs.write_vector(place, 0, chunk, value.resize("i32"), mask)
+
+    def pack(self, low: Value, high: Value) -> Value | tuple[Value, ...]:
+        """The two results of a packed row as one value."""
+        low, high = self._scale(low, 0), self._scale(high, 0)
+        if low.width == 32:
+            return low, high
+        return low.as_int().zext("i32") | high.as_int().zext("i32").shl(16)
+
+    def _scale(self, value: Value, number: int) -> Value:
+        """Output modifier and clamp of a floating-point result."""
+        if not value.is_float or number or self.row.destinations[0] not in ("f16", "f32", "f64"):
+            return value
+        factor = {0: None, 1: 2.0, 2: 4.0, 3: 0.5}[self.inst.mods.omod]
+        if factor is not None:
+            value = value * factor
+        if self.inst.mods.clamp:
+            value = value.compare("ogt", 0.0).select(value, 0.0)
+            value = value.compare("olt", 1.0).select(value, 1.0)
+        return value
+
+    def _place_half(self, value: Value, place: Place, operand: Operand, chunk: Value) -> Value:
+        high = self.inst.mods.op_sel >> 3 & 1 or operand.kind == "vh" or self.inst.name.endswith("_mixhi_f16")
+        clears = self.isa in CLEARING_ISAS and self.inst.name not in KEEPS_HALF
+        if clears and not high:
+            return value
+        old = self.regs.vector(place, 0, chunk)
+        return (old & 0xFFFF) | value.shl(16) if high else (old & 0xFFFF0000) | value
+
+    def _place_bytes(self, value: Value, place: Place, chunk: Value) -> Value:
+        """SDWA destination: a byte or word of the register."""
+        sdwa = self.inst.mods.sdwa
+        assert sdwa is not None
+        if sdwa.dst_sel == 6:
+            return value
+        bits, shift = (8, 8 * sdwa.dst_sel) if sdwa.dst_sel < 4 else (16, 16 * (sdwa.dst_sel - 4))
+        keep = (1 << bits) - 1
+        if sdwa.dst_unused == 1:
+            return value.shl(32 - bits).ashr(32 - bits - shift) if shift + bits < 32 else value.shl(shift)
+        placed = (value & keep).shl(shift)
+        if sdwa.dst_unused == 2:
+            return placed | (self.regs.vector(place, 0, chunk) & (0xFFFFFFFF ^ keep << shift))
+        return placed
+
+
+def select_bytes(value: Value, selector: int, sext: bool) -> Value:
+    """SDWA source: byte 0..3, word 4..5 or all (6) of a register."""
+    if selector == 6:
+        return value
+    bits, shift = (8, 8 * selector) if selector < 4 else (16, 16 * (selector - 4))
+    moved = value.shl(32 - bits - shift)
+    return moved.ashr(32 - bits) if sext else moved.lshr(32 - bits)
+
+
+def implicit(regs: Registers, token: str) -> Value:
+    """A register that is no operand."""
+    if token == "pc":
+        return regs.next_pc()
+    if token == "wave":
+        return regs.writer.constant("i64", -1 if regs.wave_size == 64 else 0xFFFFFFFF)
+    if token in ("exec", "vcc") and regs.wave_size == 32:
+        return regs.special(token, "i32").zext("i64")
+    return regs.special(token.removesuffix("_lo"), ELEMENT[token])
+
+
+def write_implicit(regs: Registers, token: str, value: Value) -> None:
+    if token in ("exec", "vcc") and regs.wave_size == 32:
+        value = value.trunc("i32")
+    regs.write_special(token.removesuffix("_lo"), value)
+
+
+def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
+    """Emit a `valu` or `lanes` row."""
+    ops, w = Operands(row, inst, regs, isa), regs.writer
+    assert row.emit is not None
+    emit = row.integer_clamp if inst.mods.clamp and row.integer_clamp else row.emit
+    mask = ops.write_mask()
+    exec_mask = regs.special("exec", "i64" if regs.wave_size == 64 else "i32").resize("i64")
+    halves = [ops.fetchers(half) for half in ((0, 1) if row.packed else (0,))]
+    bits = {i: w.variable(w.constant("i64", 0)) for i, t in enumerate(row.destinations) if t in ("m", "mx")}
+    steps = w.vector("i32", list(range(regs.lanes)))
+    for chunk in regs.chunks():
+        index = steps if chunk.constant == 0 else steps + (chunk * regs.lanes).trunc("i32")
+        active = mask_lanes(w, exec_mask, chunk, regs.lanes)
+        written = active if mask is exec_mask else mask_lanes(w, mask, chunk, regs.lanes)
+        context = Context(w, regs.lanes, regs.wave_size, isa, index, active, inst.imm, inst.mods)
+        outcomes = [emit(context, *(fetch(chunk) for fetch in fetchers)) for fetchers in halves]
+        if row.packed:
+            low, high = outcomes
+            assert isinstance(low, Value) and isinstance(high, Value)
+            ops.write(0, "packed", ops.pack(low, high), chunk, written)
+            continue
+        (outcome,) = outcomes
+        assert outcome is not None
+        results = outcome if isinstance(outcome, tuple) and len(row.destinations) > 1 else (outcome,)
+        for i, (token, value) in enumerate(zip(row.destinations, results, strict=True)):
+            if i in bits:
+                assert isinstance(value, Value)
+                bits[i].set(bits[i].get() | mask_bits(value & written, chunk))
+            else:
+                ops.write(i, token, value, chunk, written)
+    for i, variable in bits.items():
+        _write_mask(regs, inst, i, row.destinations[i], variable.get())
+
+
+def _write_mask(regs: Registers, inst: Inst, number: int, token: str, value: Value) -> None:
+    if regs.wave_size == 32:
+        value = value.trunc("i32")
+    if number < len(inst.dst) and inst.dst[number] != Operand("s", NULL, inst.dst[number].count):
+        regs.write_scalar(("dst", number), value)
+    if token == "mx":
+        regs.write_special("exec", value)
+
+
+def emit_scalar(row: Row, inst: Inst, regs: Registers, isa: str) -> Value | None:
+    """Emit a `salu` row; returns the address to go to where it writes the pc."""
+    ops = Operands(row, inst, regs, isa)
+    context, values, position = Context(regs.writer, 0, regs.wave_size, isa, mods=inst.mods), [], 0
+    for token in row.sources:
+        if token in IMPLICIT:
+            values.append(implicit(regs, token))
+        elif token.startswith("^"):
+            values.append(regs.scalar(("dst", 0), ELEMENT[token[1:]]))
+        else:
+            element = ELEMENT[token]
+            integer = f"i{max(WIDTH[element], 32)}"
+            value = ops.uniform(("src", position), inst.src[position], integer, token)
+            values.append(value.resize(f"i{WIDTH[element]}").bits(element))
+            position += 1
+    assert row.emit is not None
+    outcome = row.emit(context, *values)
+    results = outcome if isinstance(outcome, tuple) else (outcome,)
+    jump, position = None, 0
+    for token, result in zip(row.destinations, results, strict=True):
+        assert result is not None
+        if token == "pc":
+            jump = result
+        elif token in IMPLICIT:
+            write_implicit(regs, token, result)
+        else:
+            if inst.dst[position] != Operand("s", NULL, inst.dst[position].count):
+                value = result.as_int()
+                regs.write_scalar(("dst", position), value.resize("i32") if value.width < 32 else value)
+            position += 1
+    return jump

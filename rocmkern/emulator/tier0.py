@@ -1,0 +1,390 @@
+"""Tier 0: threaded code. One small native function per shape of instruction, shared by all kernels.
+
+A kernel is a chain of operations (`layout.OP_*`): the function and the fields that it leaves open, that is where the
+operands' registers lie in the wave, constants, offsets. Each function does its work on the wave in memory and goes on
+to the next operation with a tail call, so a cold kernel costs no compilation where its shapes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2s
+from typing import Final
+
+from attrs import define, field, frozen
+
+from rocmkern.emulator import layout as at
+from rocmkern.emulator.access import AccessFunction
+from rocmkern.emulator.addresses import Addresses
+from rocmkern.emulator.ir import Value, Writer
+from rocmkern.emulator.isa.model import Inst, Operand
+from rocmkern.emulator.meaning.api import Context, Row
+from rocmkern.emulator.operands import (
+    CONSTANTS,
+    NULL,
+    constant_bits,
+    emit_scalar,
+    emit_vector,
+    implicit,
+)
+from rocmkern.emulator.registers import Place
+
+STATIC_IMMEDIATES: Final = frozenset({"ds_swizzle_b32", "v_bitop3_b16", "v_bitop3_b32"})
+PARAMETERS: Final = "(ptr %w, ptr %op)"
+
+
+@define
+class OutOfLine:
+    """Registers in the wave's memory, at places that the operation's fields tell."""
+
+    writer: Writer
+    inst: Inst
+    wave_size: int
+    isa: str
+    lanes: int = at.CHUNK
+    _fields: dict[int, Value] = field(factory=dict)
+
+    def wave(self) -> Value:
+        return Value(self.writer, "ptr", 0, "%w")
+
+    def operation(self) -> Value:
+        return Value(self.writer, "ptr", 0, "%op")
+
+    def _number(self, place: Place) -> int:
+        return place[1] if place[0] == "dst" else len(self.inst.dst) + place[1]
+
+    def open_field(self, number: int) -> Value:
+        if number not in self._fields:
+            pointer = self.writer.hoist(f"getelementptr i8, ptr %op, i64 {at.OP_FIELDS + 8 * number}", "ptr")
+            self._fields[number] = self.writer.hoist(f"load i64, ptr {pointer.text}, align 8", "i64")
+        return self._fields[number]
+
+    def chunks(self) -> Iterator[Value]:
+        if self.lanes == self.wave_size:
+            yield self.writer.constant("i64", 0)
+            return
+        with self.writer.loop(self.wave_size // self.lanes) as chunk:
+            yield chunk
+
+    def _spot(self, place: Place, register: int, chunk: Value) -> Value:
+        w = self.writer
+        if place[0] == "temp":
+            base = w.at(self.wave(), at.WAVE_TEMP + place[1] * self.wave_size * 4)
+        else:
+            base = w.at(w.at(self.wave(), self.open_field(self._number(place))), register * self.wave_size * 4)
+        return base if chunk.constant == 0 else w.at(base, chunk * (4 * self.lanes))
+
+    def vector(self, place: Place, register: int, chunk: Value) -> Value:
+        return self.writer.load(self._spot(place, register, chunk), "i32", self.lanes, 64)
+
+    def write_vector(self, place: Place, register: int, chunk: Value, value: Value, mask: Value | None) -> None:
+        w, spot = self.writer, self._spot(place, register, chunk)
+        value = value.splat(self.lanes)
+        if mask is not None:
+            value = mask.select(value, w.load(spot, "i32", self.lanes, 64))
+        w.store(value, spot, 64)
+
+    def scalar(self, place: Place, element: str) -> Value:
+        return self.writer.load(self.writer.at(self.wave(), self.open_field(self._number(place))), element, 0, 4)
+
+    def write_scalar(self, place: Place, value: Value) -> None:
+        self.writer.store(value, self.writer.at(self.wave(), self.open_field(self._number(place))), 4)
+
+    def constant(self, place: Place, element: str, bits: int) -> Value:
+        return self.open_field(self._number(place)).resize(element)
+
+    def immediate(self, which: int) -> Value:
+        return self.open_field(len(self.inst.dst) + len(self.inst.src) + which)
+
+    def special(self, name: str, element: str) -> Value:
+        spot = self.writer.at(self.wave(), at.SCALARS[name])
+        if element == "i1":
+            return self.writer.load(spot, "i32", 0, 4).ne(0)
+        return self.writer.load(spot, element, 0, 4)
+
+    def write_special(self, name: str, value: Value) -> None:
+        if value.element == "i1":
+            value = value.zext("i32")
+        self.writer.store(value, self.writer.at(self.wave(), at.SCALARS[name]), 4)
+
+    def next_pc(self) -> Value:
+        return self.pc() + self.inst.size
+
+    def pc(self) -> Value:
+        return self.writer.load(self.writer.at(self.operation(), at.OP_PC), "i64", 0, 8)
+
+    def permuted(self, place: Place, order: list[int], register: int) -> Place:
+        w, zero = self.writer, self.writer.constant("i64", 0)
+        whole = w.load(self._spot(place, register, zero), "i32", self.wave_size, 64)
+        moved = w.shuffle(whole, None, [max(source, 0) for source in order])
+        w.store(moved, self._spot(("temp", register & 1), 0, zero), 64)
+        return ("temp", register & 1)
+
+    def rows(self, place: Place) -> Value:
+        return self.writer.at(self.wave(), self.open_field(self._number(place)))
+
+
+@define
+class StateRegisters:
+    """What `state` rows see: `meaning.api.State`."""
+
+    context: Context
+    inst: Inst
+    regs: OutOfLine
+
+    def scalar(self, which: int, element: str = "i32") -> Value:
+        operand = self.inst.src[which]
+        if operand.kind in CONSTANTS:
+            return self.regs.constant(("src", which), element, 0)
+        return self.regs.scalar(("src", which), element)
+
+    def rows(self, which: int | str) -> Value:
+        return self.regs.rows(("dst", 0) if isinstance(which, str) else ("src", which))
+
+    def offset(self) -> Value:
+        return self.regs.immediate(0)
+
+    def exec_mask(self) -> Value:
+        return implicit(self.regs, "exec")
+
+    def write_scalar(self, value: Value) -> None:
+        if self.inst.dst[0].value != NULL:
+            self.regs.write_scalar(("dst", 0), value)
+
+
+def place_of(operand: Operand, wave_size: int) -> int:
+    """Where a register lies in the wave."""
+    row = 4 * wave_size
+    if operand.kind in ("v", "vl", "vh"):
+        return at.WAVE_VECTORS + row * operand.value
+    if operand.kind == "a":
+        return at.WAVE_VECTORS + row * (at.VECTORS + operand.value)
+    return at.SINK if operand.value == NULL else 4 * operand.value
+
+
+def fields(row: Row, inst: Inst, wave_size: int) -> list[int]:
+    """The open fields of one instruction's operation."""
+    values = [place_of(o, wave_size) for o in inst.dst]
+    explicit = [t for t in row.sources if not t.startswith("^") and t in _explicit(row)]
+    for i, operand in enumerate(inst.src):
+        if operand.kind in CONSTANTS:
+            values.append(constant_bits(operand, explicit[i] if i < len(explicit) else "b32"))
+        else:
+            values.append(place_of(operand, wave_size))
+    return [*values, inst.imm, inst.imm1]
+
+
+def _explicit(row: Row) -> set[str]:
+    from rocmkern.emulator.meaning.api import IMPLICIT
+
+    return {t for t in row.sources if t not in IMPLICIT and not t.startswith("^")}
+
+
+def shape(inst: Inst, isa: str, wave_size: int) -> str:
+    """What the function of an instruction depends on; equal for instructions that differ in open fields only."""
+
+    def kind(o: Operand) -> str:
+        if o.kind in CONSTANTS:
+            return "k"
+        if o.kind == "special":
+            return f"special{o.value}"
+        if o.value == NULL and o.kind == "s":
+            return "null"
+        return o.kind + str(o.count)
+
+    operands = ",".join(kind(o) for o in inst.dst) + "=" + ",".join(kind(o) for o in inst.src)
+    imm = inst.imm if inst.name in STATIC_IMMEDIATES else ""
+    pc = inst.size if inst.name in ("s_getpc_b64", "s_swappc_b64", "s_call_b64") else ""
+    return f"{inst.name}|{inst.encoding}|{operands}|{inst.mods}|{isa}|{wave_size}|{pc}|{imm}"
+
+
+def symbol_of(text: str) -> str:
+    return "op_" + blake2s(text.encode(), digest_size=10).hexdigest()
+
+
+@frozen
+class Handler:
+    """Code of one operation function: LLVM IR and what it needs."""
+
+    symbol: str
+    text: str
+    declarations: dict[str, str]
+    accesses: dict[str, AccessFunction]
+    supports: frozenset[str]
+    globals: dict[str, str]
+
+
+@define
+class HandlerBuilder:
+    """Emits the function for the shape of `inst`."""
+
+    row: Row
+    inst: Inst
+    isa: str
+    wave_size: int
+    accesses: dict[str, AccessFunction] = field(factory=dict)
+
+    def build(self, symbol: str) -> Handler:
+        w = Writer()
+        regs = OutOfLine(w, self.inst, self.wave_size, self.isa)
+        getattr(self, f"_{self.row.unit}")(w, regs)
+        body = "\n".join([*w.prologue, *w.lines])
+        text = f"define i32 @{symbol}{PARAMETERS} #0 {{\n{body}\n}}\n"
+        return Handler(symbol, text, w.declarations, self.accesses, frozenset(w.supports), w.globals)
+
+    # Going on.
+
+    def _go(self, w: Writer, operation: Value) -> None:
+        handler = w.load(operation, "ptr", 0, 8)
+        result = w.emit(f"musttail call i32 {handler.text}(ptr %w, ptr {operation.text})", "i32")
+        w.line(f"ret i32 {result.text}")
+
+    def _next(self, w: Writer) -> None:
+        self._go(w, w.at(Value(w, "ptr", 0, "%op"), at.OP_SIZE))
+
+    def _pause(self, w: Writer, following: Value, status: int) -> None:
+        w.store(following, w.at(Value(w, "ptr", 0, "%w"), at.WAVE_NEXT), 8)
+        w.line(f"ret i32 {status}")
+
+    def _spend_fuel(self, w: Writer, following: Value) -> None:
+        """Every branch costs fuel, so that no loop holds the thread for ever."""
+        spot = w.at(Value(w, "ptr", 0, "%w"), at.WAVE_FUEL)
+        fuel = w.load(spot, "i64", 0, 8) - 1
+        w.store(fuel, spot, 8)
+        with w.when(fuel.compare("slt", 0)):
+            self._pause(w, following, at.YIELD)
+
+    # Units.
+
+    def _valu(self, w: Writer, regs: OutOfLine) -> None:
+        emit_vector(self.row, self.inst, regs, self.isa)
+        self._next(w)
+
+    def _lanes(self, w: Writer, regs: OutOfLine) -> None:
+        regs.lanes = self.wave_size
+        self._valu(w, regs)
+
+    def _salu(self, w: Writer, regs: OutOfLine) -> None:
+        jump = emit_scalar(self.row, self.inst, regs, self.isa)
+        if jump is None:
+            self._next(w)
+        else:
+            self._jump(w, jump)
+
+    def _jump(self, w: Writer, address: Value) -> None:
+        """Go to a code address, translated or not."""
+        wave = Value(w, "ptr", 0, "%w")
+        launch = w.load(w.at(wave, at.WAVE_LAUNCH), "ptr", 0, 8)
+        offset = address - w.load(w.at(launch, at.LAUNCH_CODE), "i64", 0, 8)
+        w.store(address, w.at(wave, at.WAVE_PC), 8)
+        with w.when(offset.compare("uge", w.load(w.at(launch, at.LAUNCH_CODE_SIZE), "i64", 0, 8))):
+            w.line(f"ret i32 {at.NEEDS_CODE}")
+        table = w.load(w.at(launch, at.LAUNCH_MAP), "ptr", 0, 8)
+        operation = w.load(w.at(table, offset.lshr(2).shl(3)), "ptr", 0, 8)
+        with w.when(w.emit(f"icmp eq ptr {operation.text}, null", "i1")):
+            w.line(f"ret i32 {at.NEEDS_CODE}")
+        self._spend_fuel(w, operation)
+        self._go(w, operation)
+
+    def _nop(self, w: Writer, regs: OutOfLine) -> None:
+        self._next(w)
+
+    def _end(self, w: Writer, regs: OutOfLine) -> None:
+        w.line(f"ret i32 {at.END}")
+
+    def _barrier(self, w: Writer, regs: OutOfLine) -> None:
+        self._pause(w, w.at(regs.operation(), at.OP_SIZE), at.BARRIER)
+
+    def _branch(self, w: Writer, regs: OutOfLine) -> None:
+        op = regs.operation()
+        following = w.load(w.at(op, at.OP_TARGET), "ptr", 0, 8)
+        if self.row.emit is not None:
+            context = Context(w, 0, self.wave_size, self.isa)
+            taken = self.row.emit(context, *(implicit(regs, t) for t in self.row.sources))
+            assert isinstance(taken, Value)
+            following = taken.select(following, w.at(op, at.OP_SIZE))
+        self._spend_fuel(w, following)
+        self._go(w, following)
+
+    def _state(self, w: Writer, regs: OutOfLine) -> None:
+        context = Context(w, 0, self.wave_size, self.isa, mods=self.inst.mods)
+        assert self.row.emit is not None
+        self.row.emit(StateRegisters(context, self.inst, regs))
+        self._next(w)
+
+    # Memory.
+
+    def _memory(self, w: Writer, regs: OutOfLine) -> None:
+        if self.inst.encoding == "SMEM":
+            self._scalar_memory(w, regs)
+        else:
+            self._vector_memory(w, regs)
+        self._next(w)
+
+    def _vector_memory(self, w: Writer, regs: OutOfLine) -> None:
+        access = self.row.access
+        assert access is not None
+        mask = implicit(regs, "exec")
+        data, result = self._data_places()
+        addresses = Addresses(self.inst, regs)
+        function = AccessFunction(self.row, access, addresses.space, self.wave_size, bool(self.inst.dst))
+        for which in range(2 if access.stride else 1):
+            spots = Addresses(self.inst, regs, which, access.stride or 1).fill()
+            skip = which * access.bits // 32 * access.count * self.wave_size * 4
+            null = Value(w, "ptr", 0, "null")
+            source = data[which] if which < len(data) else data[0] if data else None
+            source_rows = regs.rows(source) if source else null
+            result_rows = w.at(regs.rows(result), skip) if result else null
+            self._call(w, function, mask, spots, source_rows, result_rows)
+
+    def _data_places(self) -> tuple[list[Place], Place | None]:
+        first = {"DS": 1, "VDS": 1, "MUBUF": 3, "MTBUF": 3, "VBUFFER": 3}.get(self.inst.encoding, 2)
+        data: list[Place] = [("src", i) for i in range(first, len(self.inst.src)) if self.inst.src[i].kind != "off"]
+        return data, ("dst", 0) if self.inst.dst else None
+
+    def _call(self, w: Writer, function: AccessFunction, mask: Value, spots: Value, data: Value, result: Value) -> None:
+        self.accesses[function.key] = function
+        w.declarations[function.key] = function.declaration
+        w.line(
+            f"call void @{function.key}(ptr %w, ptr %op, i64 {mask.text}, ptr {spots.text}, ptr {data.text},"
+            f" ptr {result.text})"
+        )
+
+    def _scalar_memory(self, w: Writer, regs: OutOfLine) -> None:
+        access = self.row.access
+        assert access is not None
+        base, soffset = self.inst.src[:2]
+        address = regs.scalar(("src", 0), "i64") + regs.immediate(0)
+        if base.count == 4:
+            address = (regs.scalar(("src", 0), "i64") & 0xFFFFFFFFFFFF) + regs.immediate(0)
+        if soffset.kind == "s" and soffset.value != NULL:
+            address = address + regs.scalar(("src", 1), "i32").zext("i64")
+        elif soffset.kind in CONSTANTS:
+            address = address + regs.constant(("src", 1), "i32", 0).zext("i64")
+        address = address & ~(min(access.bits // 8, 4) - 1)
+        size = access.bits // 8 * access.count
+        launch = w.load(w.at(regs.wave(), at.WAVE_LAUNCH), "ptr", 0, 8)
+        low = w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8)
+        high = w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8)
+        bad = (address - low).compare("ugt", high - low - size)
+        with w.when(bad):
+            w.call(
+                "record_fault", "void", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
+                w.constant("i32", size), w.constant("i32", 0),
+            )  # fmt: skip
+            w.line(f"ret i32 {at.END}")
+        pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")
+        self._move_scalars(w, regs, pointer)
+
+    def _move_scalars(self, w: Writer, regs: OutOfLine, pointer: Value) -> None:
+        access = self.row.access
+        assert access is not None
+        if access.op == "store":
+            data = w.load(regs.rows(("src", 2)), "i32", access.count, 4)
+            w.store(data, pointer, 4)
+        elif access.bits < 32:
+            value = w.load(pointer, f"i{access.bits}").cast(access.extend, "i32")
+            regs.write_scalar(("dst", 0), value)
+        else:
+            lanes = access.count if access.count > 1 else 0
+            w.store(w.load(pointer, "i32", lanes, 4), regs.rows(("dst", 0)), 4)

@@ -1,0 +1,70 @@
+"""Runs kernels on the emulator with NumPy arrays as buffers."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+from numpy.typing import NDArray
+
+from rocmkern.emulator.machine import Loaded, Machine
+from tests.samples import compile_hip
+
+Array = NDArray[Any]
+TARGETS = ("gfx90a", "gfx942", "gfx950")
+
+
+@cache
+def machine(target: str) -> Machine:
+    return Machine(target, timeout_s=60)
+
+
+@define(eq=False)
+class Bench:
+    """One module on one machine. Arrays passed as arguments are copied in before a launch and out after it."""
+
+    machine: Machine
+    module: Loaded
+    _kept: list[int] = field(factory=list)
+
+    def run(
+        self,
+        name: str,
+        *args: Array | np.generic | int,
+        grid: tuple[int, int, int] | int = 1,
+        block: tuple[int, int, int] | int = 64,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Arguments: arrays (a pointer each), NumPy scalars (their width); an int is a raw pointer."""
+        entry = self.module.kernel(name)
+        buffers: list[tuple[int, Array]] = []
+        packed = bytearray()
+        try:
+            for argument, described in zip(args, entry.kernel.explicit_arguments, strict=True):
+                packed += bytes(described.offset - len(packed))
+                if isinstance(argument, np.ndarray):
+                    address = self.machine.alloc(argument.nbytes)
+                    self.machine.view(address, argument.nbytes)[:] = argument.tobytes()
+                    buffers.append((address, argument))
+                    packed += struct.pack("<Q", address)
+                elif isinstance(argument, int):
+                    packed += struct.pack("<Q", argument)
+                else:
+                    packed += argument.tobytes()
+            dims = [d if isinstance(d, tuple) else (d, 1, 1) for d in (grid, block)]
+            self.machine.launch(entry, dims[0], dims[1], shared_bytes, bytes(packed))
+            for address, array in buffers:
+                array[...] = np.frombuffer(self.machine.view(address, array.nbytes), array.dtype).reshape(array.shape)
+        finally:
+            for address, _ in buffers:
+                self.machine.free(address)
+
+
+@cache
+def bench(source: str, target: str = "gfx942", flags: tuple[str, ...] = ()) -> Bench:
+    """The kernels of a header-free HIP source (marked KERNEL, see tests/samples.py)."""
+    on = machine(target)
+    return Bench(on, on.load(compile_hip(source, target, flags=flags)))

@@ -1,0 +1,50 @@
+"""Whole kernels, compiled by clang, run on the emulated device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rocmkern.errors import KernelNotFound, MemoryFault
+from tests.emulator.device import TARGETS, bench
+
+AFFINE = """
+KERNEL void affine(unsigned n, const float *x, float *out, float mul, float add) {
+    unsigned i = __builtin_amdgcn_workgroup_id_x() * 64u + __builtin_amdgcn_workitem_id_x();
+    if (i < n) out[i] = x[i] * mul + add;
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=20, deadline=None)
+@given(n=st.integers(0, 700), mul=st.floats(-8, 8, width=32), add=st.floats(-8, 8, width=32))
+def test_affine_equals_numpy(target: str, n: int, mul: float, add: float) -> None:
+    """Every element below n is the fused multiply-add of its input, and no other is touched."""
+    x = np.linspace(-50, 50, 704, dtype=np.float32)
+    out = np.full(704, np.float32(-7))
+    bench(AFFINE, target).run("affine", np.uint32(n), x, out, np.float32(mul), np.float32(add), grid=11)
+    fused = (x.astype(np.float64) * np.float32(mul) + np.float32(add)).astype(np.float32)
+    np.testing.assert_array_equal(out[:n], fused[:n])
+    assert (out[n:] == -7).all()
+
+
+def test_store_outside_every_allocation_is_a_fault() -> None:
+    """The error names kernel, kind, size, lane and workgroup, and the device goes on working."""
+    x = np.ones(64, np.float32)
+    device = bench(AFFINE)
+    with pytest.raises(
+        MemoryFault, match=r"affine: store of 4 bytes at 0x1000 by lane 0 of wave 0, workgroup \(0, 0, 0\)"
+    ):
+        device.run("affine", np.uint32(64), x, 0x1000, np.float32(1), np.float32(0))
+    out = np.zeros(64, np.float32)
+    device.run("affine", np.uint32(64), x, out, np.float32(3), np.float32(0))
+    assert (out == 3).all()
+
+
+def test_unknown_kernel_lists_the_known_ones() -> None:
+    """A wrong name is a LookupError that tells what there is."""
+    with pytest.raises(KernelNotFound, match=r"no kernel 'afine' in this module; it has affine"):
+        bench(AFFINE).module.kernel("afine")
