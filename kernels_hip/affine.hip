@@ -18,12 +18,12 @@ RK_DEVICE void affine(const Space &space, const T *inp, T *out, T mul, T add) {
     elementwise<!is_same<T, f8_e4m3>>(space, out, Affine<T>{widen(mul), widen(add)}, operand);
 }
 
-}  // namespace rk
-
-#define AFFINE(T)                                                                                            \
-    RK_KERNEL affine_##T(rk::u64 numel, rk::u64 num_dims, const rk::u64 *info, const rk::T *inp, rk::T *out, \
-                         rk::T mul, rk::T add) {                                                             \
-        rk::affine<rk::T>({numel, num_dims, info}, inp, out, mul, add);                                      \
+#define AFFINE(T)                                                                                       \
+    RK_KERNEL affine_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out, T mul, T add) { \
+        affine({numel, num_dims, info}, inp, out, mul, add);                                            \
     }
 
+// Inside the namespace, so that a dtype's short name is its type.
 #include "instances/affine.inc"
+
+}  // namespace rk

@@ -98,3 +98,11 @@ class ScalarRangeError(RocmkernError, OverflowError):
 
 class ExchangeError(RocmkernError, BufferError):
     """Memory can't be shared with another library as asked; a copy can be made instead."""
+
+
+class GgufError(RocmkernError, ValueError):
+    """A file is no GGUF file that can be read: truncated, corrupt, or with tensors of a kind unknown here."""
+
+
+class FormatNotFound(RocmkernError, LookupError):
+    """There is no block format of that name, or no kernel that does this with it."""

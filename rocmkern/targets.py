@@ -50,6 +50,20 @@ BUILT: Final[tuple[str, ...]] = (
 )
 
 
+# PTX of an older virtual architecture runs on a newer one, compiled at load.
+PTX: Final[tuple[str, ...]] = ("sm_120", "sm_100", "sm_90", "sm_89", "sm_86", "sm_80")
+
+
+def is_ptx(target: str) -> bool:
+    """Whether `target` names an NVIDIA architecture, whose code is PTX text."""
+    return target.startswith("sm_")
+
+
+def file_name(family: str, target: str) -> str:
+    """The file of a kernel family in the folder of a target."""
+    return f"{family}.ptx" if is_ptx(target) else f"{family}.hsaco"
+
+
 def strip_features(arch: str) -> str:
     """`gfx90a:sramecc+:xnack-` without its feature flags."""
     return arch.split(":", 1)[0]
@@ -62,6 +76,9 @@ def features(arch: str) -> frozenset[str]:
 
 def candidates(arch: str) -> tuple[str, ...]:
     """Code object targets that run on a device of `arch`, best first: exact, stripped, generic."""
+    if is_ptx(arch):
+        number = int(arch.removeprefix("sm_").rstrip("af"))
+        return tuple(dict.fromkeys((arch, *(t for t in PTX if int(t[3:]) <= number))))
     base = strip_features(arch)
     row = TARGETS.get(base)
     generic = (row.generic,) if row is not None and row.generic else ()

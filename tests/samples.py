@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import msgpack
+
 HIP_PRELUDE = '#define KERNEL extern "C" __attribute__((global))\n'
 
 ADD = """
@@ -67,6 +69,54 @@ def assemble(source: str, target: str = "gfx942", version: int = 5, flags: tuple
 def _link(folder: str) -> bytes:
     _zig("ld.lld", "-shared", "k.o", "-o", "k.hsaco", folder=folder)
     return Path(folder, "k.hsaco").read_bytes()
+
+
+# As AITER's hand-written files are: no target, version [1, 0], pads listed, kernarg size only in the note.
+HAND_WRITTEN = """
+.text
+.globl slots
+.type slots,@function
+.p2align 8
+slots:
+  s_endpgm
+.size slots, .-slots
+.rodata
+.p2align 6
+.amdhsa_kernel slots
+  .amdhsa_group_segment_fixed_size 0
+  .amdhsa_next_free_vgpr 8
+  .amdhsa_next_free_sgpr 16
+  .amdhsa_accum_offset 8
+.end_amdhsa_kernel
+.section .note.hand,"a",@note
+.long 7
+.long note_end-note_start
+.long 32
+.asciz "AMDGPU"
+.p2align 2
+note_start:
+"""
+
+
+def hand_written(note: bytes, target: str = "gfx942", version: int = 5) -> bytes:
+    """A code object whose metadata note is `note`, byte for byte."""
+    data = ", ".join(map(str, note))
+    return assemble(f"{HAND_WRITTEN}.byte {data}\nnote_end:\n.p2align 2\n", target, version)
+
+
+def pads(count: int) -> bytes:
+    """The note of kernel `slots`: a pointer and an integer in 16-byte slots, `count` pads behind, block of 256."""
+    pointer = {".name": "out", ".offset": 0, ".size": 8, ".value_kind": "global_buffer", ".address_space": "global"}
+    pad = {".name": "pad", ".offset": 8, ".size": 8, ".value_kind": "by_value"}
+    number = {".name": "n", ".offset": 16, ".size": 4, ".value_kind": "by_value"}
+    tail = [{".name": "pad", ".offset": 20 + 4 * i, ".size": 4, ".value_kind": "by_value"} for i in range(count)]
+    kernel = {
+        ".name": "slots", ".symbol": "slots.kd", ".args": [pointer, pad, number, *tail], ".kernarg_segment_size": 32,
+        ".kernarg_segment_align": 4, ".wavefront_size": 64, ".max_flat_workgroup_size": 256,
+        ".reqd_workgroup_size": [256, 1, 1], ".sgpr_count": 112, ".vgpr_count": 8, ".group_segment_fixed_size": 0,
+        ".private_segment_fixed_size": 0,
+    }  # fmt: skip
+    return bytes(msgpack.packb({"amdhsa.version": [1, 0], "amdhsa.kernels": [kernel]}))
 
 
 def bundle(entries: dict[str, bytes]) -> bytes:

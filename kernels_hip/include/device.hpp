@@ -75,6 +75,24 @@ RK_DEVICE u64 ballot(bool condition) {
 #endif
 }
 
+// Orders memory accesses among the wave's own lanes, which otherwise the compiler may move.
+RK_DEVICE void wave_sync() {
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+}
+
+// Orders this thread's accesses before with those after as seen by the whole device.
+RK_DEVICE void device_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+
+template <typename T>
+RK_DEVICE T atomic_add(T *p, T value) {
+    return __hip_atomic_fetch_add(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+template <typename T>
+RK_DEVICE T atomic_min(T *p, T value) {
+    return __hip_atomic_fetch_min(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
 #elif defined(__NVPTX__)
 
 constexpr u32 wave_size = 32;
@@ -111,6 +129,17 @@ RK_DEVICE u32 byte_permute(u32 high, u32 low, u32 selector) {
 }
 RK_DEVICE u64 ballot(bool condition) { return __nvvm_vote_ballot_sync(~0u, condition); }
 
+RK_DEVICE void wave_sync() { __nvvm_bar_warp_sync(~0u); }
+RK_DEVICE void device_fence() { __nvvm_membar_gl(); }
+template <typename T>
+RK_DEVICE T atomic_add(T *p, T value) {
+    return __scoped_atomic_fetch_add(p, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+template <typename T>
+RK_DEVICE T atomic_min(T *p, T value) {
+    return __scoped_atomic_fetch_min(p, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
 #else
 // The host half of an ordinary hipcc compilation only parses the kernels.
 constexpr u32 wave_size = 32;
@@ -133,6 +162,12 @@ __device__ u64 ballot(bool condition);
 __device__ u32 uniform(u32 value);
 __device__ i32 dot4(i32 a, i32 b, i32 c);
 __device__ u32 byte_permute(u32 high, u32 low, u32 selector);
+__device__ void wave_sync();
+__device__ void device_fence();
+template <typename T>
+__device__ T atomic_add(T *p, T value);
+template <typename T>
+__device__ T atomic_min(T *p, T value);
 #endif
 
 // Position in, and width of, a one-dimensional grid.

@@ -5,26 +5,27 @@
 #include "types.hpp"
 
 #if defined(__NVPTX__)
-#define RK_F32_NAME(name) __nv_##name##f
-#define RK_F64_NAME(name) __nv_##name
+#define RK_F32_NAME(ocml, libdevice) __nv_##libdevice##f
+#define RK_F64_NAME(ocml, libdevice) __nv_##libdevice
 #else
-#define RK_F32_NAME(name) __ocml_##name##_f32
-#define RK_F64_NAME(name) __ocml_##name##_f64
+#define RK_F32_NAME(ocml, libdevice) __ocml_##ocml##_f32
+#define RK_F64_NAME(ocml, libdevice) __ocml_##ocml##_f64
 #endif
 
-#define RK_LIBRARY_1(name)                                                \
-    extern "C" __device__ float RK_F32_NAME(name)(float);                 \
-    extern "C" __device__ double RK_F64_NAME(name)(double);               \
-    namespace rk {                                                        \
-    RK_DEVICE f32 name(f32 x) { return RK_F32_NAME(name)(x); }            \
-    RK_DEVICE f64 name(f64 x) { return RK_F64_NAME(name)(x); }            \
+#define RK_LIBRARY_AS(name, ocml, libdevice)                                       \
+    extern "C" __device__ float RK_F32_NAME(ocml, libdevice)(float);               \
+    extern "C" __device__ double RK_F64_NAME(ocml, libdevice)(double);             \
+    namespace rk {                                                                 \
+    RK_DEVICE f32 name(f32 x) { return RK_F32_NAME(ocml, libdevice)(x); }          \
+    RK_DEVICE f64 name(f64 x) { return RK_F64_NAME(ocml, libdevice)(x); }          \
     }
-#define RK_LIBRARY_2(name)                                                \
-    extern "C" __device__ float RK_F32_NAME(name)(float, float);          \
-    extern "C" __device__ double RK_F64_NAME(name)(double, double);       \
-    namespace rk {                                                        \
-    RK_DEVICE f32 name(f32 x, f32 y) { return RK_F32_NAME(name)(x, y); }  \
-    RK_DEVICE f64 name(f64 x, f64 y) { return RK_F64_NAME(name)(x, y); }  \
+#define RK_LIBRARY_1(name) RK_LIBRARY_AS(name, name, name)
+#define RK_LIBRARY_2(name)                                                         \
+    extern "C" __device__ float RK_F32_NAME(name, name)(float, float);             \
+    extern "C" __device__ double RK_F64_NAME(name, name)(double, double);          \
+    namespace rk {                                                                 \
+    RK_DEVICE f32 name(f32 x, f32 y) { return RK_F32_NAME(name, name)(x, y); }     \
+    RK_DEVICE f64 name(f64 x, f64 y) { return RK_F64_NAME(name, name)(x, y); }     \
     }
 #define RK_BUILTIN_1(name)                                                \
     namespace rk {                                                        \
@@ -53,10 +54,10 @@ RK_LIBRARY_1(sin)
 RK_LIBRARY_1(sinh)
 RK_LIBRARY_1(tan)
 RK_LIBRARY_1(tanh)
+RK_LIBRARY_AS(normal_cdf, ncdf, normcdf)
 RK_LIBRARY_2(atan2)
 RK_LIBRARY_2(fmod)
 RK_LIBRARY_2(hypot)
-RK_LIBRARY_2(nextafter)
 RK_LIBRARY_2(pow)
 RK_BUILTIN_1(ceil)
 RK_BUILTIN_1(fabs)

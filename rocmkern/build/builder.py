@@ -11,10 +11,11 @@ from attrs import frozen
 
 from rocmkern.build import manifest, sources
 from rocmkern.build.manifest import Entry
-from rocmkern.build.toolchain import Toolchain, file_name, is_nvptx
+from rocmkern.build.toolchain import Toolchain
 from rocmkern.errors import BuildError
 from rocmkern.kernels import files
 from rocmkern.kernels.catalogue import Family
+from rocmkern.targets import file_name, is_ptx
 
 
 @frozen
@@ -74,7 +75,7 @@ def build(job: Job, toolchain: Toolchain) -> Entry:
     root = files.sources()
     try:
         toolchain.compile(root.parent, f"{root.name}/{job.family.name}.hip", job.target, fresh)
-        rows = _ptx_rows(fresh.read_text()) if is_nvptx(job.target) else manifest.kernel_rows(fresh.read_bytes())
+        rows = _ptx_rows(fresh.read_text()) if is_ptx(job.target) else manifest.kernel_rows(fresh.read_bytes())
         _check(job, rows)
         fresh.replace(job.output)
     finally:
@@ -100,7 +101,7 @@ def build_all(jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: 
             for future in as_completed(running):
                 job = running[future]
                 entry = future.result()
-                if not is_nvptx(job.target):
+                if not is_ptx(job.target):
                     entries[job.name] = entry
                 done(job)
         finally:

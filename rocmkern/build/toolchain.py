@@ -15,23 +15,19 @@ from attrs import field, frozen
 
 from rocmkern.build import device_library
 from rocmkern.errors import BuildError
+from rocmkern.targets import is_ptx
 
 Name = Literal["auto", "hipcc", "zig"]
 
 _COMMON: Final = ("-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror")
 
-
-def is_nvptx(target: str) -> bool:
-    return target.startswith("sm_")
+# Hoisting f64 coefficients out of the rolled loops would cost a hundred registers, and spills on gfx90a.
+_CODE_GENERATION: Final = ("-mllvm", "-disable-machine-licm")
 
 
 def code_object_version(target: str) -> int:
     """Generic targets exist since version 6; exact ones keep 5, which older runtimes load too."""
     return 6 if target.endswith("generic") else 5
-
-
-def file_name(family: str, target: str) -> str:
-    return f"{family}.ptx" if is_nvptx(target) else f"{family}.hsaco"
 
 
 class Toolchain(Protocol):
@@ -73,7 +69,7 @@ class Hipcc:
         return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON)
 
     def compile(self, root: Path, source: str, target: str, output: Path) -> None:
-        if is_nvptx(target):
+        if is_ptx(target):
             raise BuildError(f"build {target}: hipcc makes code for AMD GPUs only; use `--toolchain zig`")
         _run([str(self.path), *self.flags(target), source, "-o", str(output)], root, f"{source} for {target}")
 
@@ -96,19 +92,19 @@ class Zig:
 
     def flags(self, target: str) -> tuple[str, ...]:
         common = ("--cuda-device-only", "--no-gpu-bundle-output", *_COMMON)
-        if is_nvptx(target):
+        if is_ptx(target):
             # No CUDA installation is looked at: its release would choose the PTX version.
             feature = ("--cuda-path=/none", "--cuda-feature=+ptx80", "-nocudainc", "-nocudalib", "-S")
             return ("-x", "cuda", f"--cuda-gpu-arch={target}", *feature, *common)
         version = f"-mcode-object-version={code_object_version(target)}"
         where = ("-x", "hip", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", version, "-fuse-cuid=none")
-        return (*where, *common)
+        return (*where, *common, *_CODE_GENERATION)
 
     def compile(self, root: Path, source: str, target: str, output: Path) -> None:
         what = f"{source} for {target}"
         clang = [str(self.path), "clang"]
         with tempfile.TemporaryDirectory() as scratch:
-            if is_nvptx(target):
+            if is_ptx(target):
                 link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library.libdevice())]
                 _run([*clang, *self.flags(target), *link, source, "-o", str(output)], root, what)
                 return
@@ -120,7 +116,7 @@ class Zig:
             libraries = (str(device_library.ocml()), controls)
             link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
             _run([*clang, *self.flags(target), "-emit-llvm", "-c", source, "-o", bitcode, *link], root, what)
-            to_object = [*amd, f"-mcpu={target}", "-O3", "-c"]
+            to_object = [*amd, f"-mcpu={target}", "-O3", *_CODE_GENERATION, "-c"]
             _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)
             _run([str(self.path), "ld.lld", "-shared", "--no-undefined", unlinked, "-o", str(output)], root, what)
 

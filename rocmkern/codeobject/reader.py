@@ -1,4 +1,4 @@
-"""From bytes to a CodeObject: raw ELF, offload bundle or compressed bundle; code object v3 to v6."""
+"""From bytes to a CodeObject: PTX text, raw ELF, offload bundle or compressed bundle; code object v3 to v6."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from rocmkern.codeobject import metadata, target_id
 from rocmkern.codeobject.bundle import BundleEntry, is_bundle, read_bundle
 from rocmkern.codeobject.elf import read_elf
 from rocmkern.codeobject.model import CodeObject
+from rocmkern.codeobject.ptx import is_ptx, read_ptx
 from rocmkern.errors import CodeObjectError
 
 
@@ -19,7 +20,7 @@ def read(data: bytes, target: str | None = None) -> CodeObject:
     data = bytes(data)
     if is_bundle(data):
         data = _choose(read_bundle(data), target).data
-    code_object = _from_elf(data)
+    code_object = read_ptx(data) if is_ptx(data) else _from_elf(data)
     if target is not None:
         targets.serving((code_object.target,), target)
     return code_object

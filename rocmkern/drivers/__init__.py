@@ -1,1 +1,71 @@
-"""Backends behind one protocol: hip, emulator, cuda."""
+"""Backends behind one protocol: hip, emulator, cuda. Opening one is the only place where its library is loaded."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from importlib import import_module
+from typing import Final
+
+from rocmkern.drivers.protocol import DeviceInfo, Driver
+from rocmkern.errors import DeviceNotFound
+
+VARIABLE: Final = "ROCMKERN_DEVICE"
+_FALLBACK: Final = "emulator:gfx942"
+_KINDS: Final = ("hip", "emulator", "cuda")  # each is a module here with open_device(name) and present()
+
+_open: dict[str, Driver] = {}
+_opening: Final = threading.Lock()
+
+
+def is_hip_available() -> bool:
+    """Whether HIP sees a device; asks hip-python, which loads the HIP library."""
+    from rocmkern.drivers import hip
+
+    return hip.device_count() > 0
+
+
+def default_name() -> str:
+    """The device used where none is named: ROCMKERN_DEVICE, else the first real one, else the emulator."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return named
+    return "hip:0" if is_hip_available() else _FALLBACK
+
+
+def open(name: str | None = None) -> Driver:
+    """The driver of the device `name` (`hip:0`, `emulator:gfx942`, `emulator:gfx942:checked`), opened once a process.
+
+    Raises DeviceNotFound if there is no such device, DriverUnavailable if its library can't be loaded.
+    """
+    name = default_name() if name is None else name
+    found = _open.get(name)
+    if found is not None:
+        return found
+    with _opening:
+        if name not in _open:
+            kind = name.split(":", 1)[0]
+            if kind not in _KINDS:
+                raise DeviceNotFound(f"open: no device {name!r}; there are {_names()}")
+            driver: Driver = import_module(f"rocmkern.drivers.{kind}").open_device(name)
+            _open[name] = _open.setdefault(driver.info.name, driver)
+        return _open[name]
+
+
+def present() -> tuple[DeviceInfo, ...]:
+    """What can be opened without naming a driver's library: real devices, then the emulator's."""
+    from rocmkern.drivers import hip
+
+    return hip.present()
+
+
+def _names() -> str:
+    return ", ".join(info.name for info in present())
+
+
+@atexit.register
+def _close_all() -> None:
+    for driver in dict.fromkeys(_open.values()):
+        driver.close()
+    _open.clear()

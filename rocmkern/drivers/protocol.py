@@ -24,21 +24,24 @@ class DeviceInfo:
     lds_bytes: int
     total_memory: int
     unified: bool  # the host can address device memory directly
+    checked: bool = False  # every access is checked against the live allocations
 
 
 class Driver(Protocol):
     """One open device. Addresses, streams, events, modules and functions are integers; stream 0 is the default.
 
-    Every method raises an error of `rocmkern.errors`; none returns a status.
+    Every method raises an error of `rocmkern.errors`; none returns a status. Work on stream 0 waits for all other
+    streams and they for it; a copy on stream 0 is done on return.
     """
 
-    info: DeviceInfo
+    @property
+    def info(self) -> DeviceInfo: ...
 
     def close(self) -> None: ...
     def alloc(self, nbytes: int) -> int: ...
     def free(self, address: int) -> None: ...
-    def alloc_pinned(self, nbytes: int) -> memoryview: ...
-    def free_pinned(self, view: memoryview) -> None: ...
+    def alloc_pinned(self, nbytes: int) -> memoryview: ...  # freed with the last view of it
+    def is_pinned(self, view: memoryview) -> bool: ...
     def memory_info(self) -> tuple[int, int]: ...  # free, total
     def view(self, address: int, nbytes: int) -> memoryview | None: ...  # host view where `info.unified`
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 from attrs import field, frozen
@@ -34,8 +35,26 @@ def source(name: str, dtype: DType, *, nullable: bool = False) -> Parameter:
     return Parameter(name, "in", dtype, nullable)
 
 
-def result(name: str, dtype: DType) -> Parameter:
-    return Parameter(name, "out", dtype)
+def result(name: str, dtype: DType, *, nullable: bool = False) -> Parameter:
+    return Parameter(name, "out", dtype, nullable)
+
+
+def changed(name: str, dtype: DType) -> Parameter:
+    return Parameter(name, "inout", dtype)
+
+
+def by_size(types: Iterable[DType]) -> tuple[DType, ...]:
+    """The types in order of size: kernels that share code stand side by side, where compression finds them."""
+    return tuple(sorted(types, key=lambda t: t.itemsize))
+
+
+def bits_type(t: DType) -> DType:
+    """The unsigned integer of the size of `t`, as which kernels move elements bit for bit."""
+    return next(d for d in dtypes.ALL if d.kind == "unsigned" and d.itemsize == t.itemsize)
+
+
+def bits_name(t: DType) -> str:
+    return bits_type(t).short
 
 
 # How Candle's elementwise kernels begin: `info` holds dims, then strides per operand; null means contiguous.

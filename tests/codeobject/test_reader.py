@@ -17,38 +17,6 @@ from tests import samples
 HOST = "host-x86_64-unknown-linux-gnu-"
 DEVICE = "hipv4-amdgcn-amd-amdhsa--"
 
-# As AITER's hand-written files are: no target, version [1, 0], pads listed, kernarg size only in the note.
-HAND_WRITTEN = """
-.text
-.globl slots
-.type slots,@function
-.p2align 8
-slots:
-  s_endpgm
-.size slots, .-slots
-.rodata
-.p2align 6
-.amdhsa_kernel slots
-  .amdhsa_group_segment_fixed_size 0
-  .amdhsa_next_free_vgpr 8
-  .amdhsa_next_free_sgpr 16
-  .amdhsa_accum_offset 8
-.end_amdhsa_kernel
-.section .note.hand,"a",@note
-.long 7
-.long note_end-note_start
-.long 32
-.asciz "AMDGPU"
-.p2align 2
-note_start:
-"""
-
-
-def hand_written(note: bytes, target: str = "gfx942", version: int = 5) -> bytes:
-    """A code object whose metadata note is `note`, byte for byte."""
-    data = ", ".join(map(str, note))
-    return samples.assemble(f"{HAND_WRITTEN}.byte {data}\nnote_end:\n.p2align 2\n", target, version)
-
 
 def compressed(data: bytes, method: str, version: int) -> bytes:
     packed = zlib.compress(data) if method == "zlib" else zstandard.compress(data)
@@ -121,7 +89,7 @@ def test_target_comes_from_the_flags(target: str, wave: int) -> None:
 
 def test_features_are_part_of_the_target() -> None:
     """A file built for xnack+ says so, and runs only on a device that has it on."""
-    image = hand_written(pads(0), "gfx90a:xnack+")
+    image = samples.hand_written(samples.pads(0), "gfx90a:xnack+")
     assert codeobject.read(image).target == "gfx90a:xnack+"
     assert codeobject.read(image, "gfx90a:sramecc+:xnack+").target == "gfx90a:xnack+"
     with pytest.raises(TargetNotBuilt, match=r"code for gfx90a:xnack\+, the device is gfx90a:sramecc\+:xnack-"):
@@ -150,25 +118,9 @@ def test_relocations_are_read() -> None:
     assert sorted(r[0] for r in inside) == [start, start + 8]
 
 
-def pads(count: int) -> bytes:
-    import msgpack
-
-    pointer = {".name": "out", ".offset": 0, ".size": 8, ".value_kind": "global_buffer", ".address_space": "global"}
-    pad = {".name": "pad", ".offset": 8, ".size": 8, ".value_kind": "by_value"}
-    number = {".name": "n", ".offset": 16, ".size": 4, ".value_kind": "by_value"}
-    tail = [{".name": "pad", ".offset": 20 + 4 * i, ".size": 4, ".value_kind": "by_value"} for i in range(count)]
-    kernel = {
-        ".name": "slots", ".symbol": "slots.kd", ".args": [pointer, pad, number, *tail], ".kernarg_segment_size": 32,
-        ".kernarg_segment_align": 4, ".wavefront_size": 64, ".max_flat_workgroup_size": 256,
-        ".reqd_workgroup_size": [256, 1, 1], ".sgpr_count": 112, ".vgpr_count": 8, ".group_segment_fixed_size": 0,
-        ".private_segment_fixed_size": 0,
-    }  # fmt: skip
-    return bytes(msgpack.packb({"amdhsa.version": [1, 0], "amdhsa.kernels": [kernel]}))
-
-
 def test_hand_written_metadata() -> None:
     """Missing target, a wrong version field, pads as arguments, kernarg size 0 in the descriptor: all read right."""
-    found = codeobject.read(hand_written(pads(3)))
+    found = codeobject.read(samples.hand_written(samples.pads(3)))
     kernel = found.kernels["slots"]
     assert (found.target, found.version) == ("gfx942", 5)
     assert int.from_bytes(kernel.descriptor[8:12], "little") == 0
@@ -179,7 +131,7 @@ def test_hand_written_metadata() -> None:
 
 def test_block_covers_arguments_past_the_declared_size() -> None:
     """Files whose arguments end after kernarg_segment_size get a block that holds all arguments."""
-    assert codeobject.read(hand_written(pads(6))).kernels["slots"].block_bytes == 44
+    assert codeobject.read(samples.hand_written(samples.pads(6))).kernels["slots"].block_bytes == 44
 
 
 def test_triton_target_spelling() -> None:

@@ -2,5 +2,6 @@
 
 from rocmkern.emulator.isa.decode import decode, decode_range
 from rocmkern.emulator.isa.model import Dpp, Inst, Mods, Operand, Sdwa, float_bits
+from rocmkern.emulator.isa.text import instruction_text
 
-__all__ = ["Dpp", "Inst", "Mods", "Operand", "Sdwa", "decode", "decode_range", "float_bits"]
+__all__ = ["Dpp", "Inst", "Mods", "Operand", "Sdwa", "decode", "decode_range", "float_bits", "instruction_text"]

@@ -38,16 +38,18 @@ GFX10: Final[tuple[tuple[str, Decode], ...]] = (
     ("111000", memory.mubuf),
     ("111010", memory.mtbuf),
 )
+GFX11: Final = (*GFX10, ("110010", vector.vopd))
 GFX12: Final[tuple[tuple[str, Decode], ...]] = (
     ("110101", vector.vop3),
     ("110011000", vector.vop3p),
+    ("110010", vector.vopd),
     ("111101", scalar.smem),
     ("11101100", memory.vflat),
     ("11101101", memory.vflat),
     ("11101110", memory.vflat),
     ("110001", memory.vbuffer),
 )
-BY_GENERATION: Final = {9: GFX9, 10: GFX10, 11: GFX10, 12: GFX12}
+BY_GENERATION: Final = {9: GFX9, 10: GFX10, 11: GFX11, 12: GFX12}
 
 
 def _unknown(t: Target, pc: int, words: Words, i: int) -> Inst | None:

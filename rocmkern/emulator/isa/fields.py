@@ -41,6 +41,8 @@ class Fields:
         if code < 128:
             if self.swap_null and code in (M0, NULL):
                 code = M0 + NULL - code
+            if count > 1 and code not in (M0, NULL):
+                code &= ~1 if count == 2 else ~3
             return Operand("s", code, count)
         if code <= 192:
             return Operand("int", code - 128, count)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 from rocmkern.emulator.isa.fields import LITERAL_CODE
-from rocmkern.emulator.isa.model import NULL, OFF, PLAIN, Inst, Mods, Operand
+from rocmkern.emulator.isa.model import OFF, PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.isa.table import Row
 from rocmkern.emulator.isa.target import Target, Words, literal, signed
 
 SEGMENTS = ("FLAT", "SCRATCH", "GLOBAL")
+OFF_CODES = {9: (127,), 10: (125, 127), 11: (124,), 12: (124,)}  # scalar address codes that mean none
+MAINTENANCE_BITS = {"gfx940": 5, "gfx950": 5, "gfx12": 31}  # cache bits that write-back and invalidate know
 
 
 @cache
@@ -46,7 +48,7 @@ def flat(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     if row is None:
         return None
     bits = 12 if t.generation == 10 else 13
-    imm = w & ((1 << (bits - 1)) - 1) if segment == "FLAT" else signed(w, bits)
+    imm = w & ((1 << bits) - 1) if segment == "FLAT" else signed(w, bits)
     if t.generation == 11:
         cache_bits = (w >> 14 & 1) | (w >> 15 & 1) << 1 | (w >> 13 & 1) << 2
     elif t.generation == 10:
@@ -57,13 +59,15 @@ def flat(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     saddr = OFF if segment == "FLAT" else _saddr(t, segment, v >> 16 & 127)
     uses_vector = _scratch_uses_vector(t, w, v, saddr) if segment == "SCRATCH" else "n" not in row.flags
     vaddr = _vaddr(t, segment, v & 255, saddr, uses_vector)
-    return _access(t, pc, 8, row, segment, (vaddr, saddr), (v >> 24, v >> 8 & 255), kind, _cache_mods(cache_bits), imm)
+    to_lds = t.isa in ("gfx90a", "gfx10") and w >> 13 & 1 and row.dst and not row.src
+    mods = _buffer_mods(cache_bits, 0, 0, 1, 0, 0) if to_lds else _cache_mods(cache_bits)
+    return _access(t, pc, 8, row, segment, (vaddr, saddr), (v >> 24, v >> 8 & 255), kind, mods, imm)
 
 
 def _saddr(t: Target, segment: str, code: int) -> Operand:
-    off = 127 if t.generation == 9 else NULL
-    saddr = t.fields.source(code, 1 if segment == "SCRATCH" else 2)
-    return OFF if saddr.value == off or (t.generation == 10 and code == 127) else saddr
+    if code in OFF_CODES[t.generation]:
+        return OFF
+    return t.fields.source(code, 1 if segment == "SCRATCH" else 2)
 
 
 def _scratch_uses_vector(t: Target, w: int, v: int, saddr: Operand) -> bool:
@@ -94,10 +98,13 @@ def _access(
 ) -> Inst:
     """A memory access; `registers` are the destination's and the data's."""
     if "z" in row.flags:
-        return Inst(pc, size, row.name, encoding, mods=mods)
+        return Inst(pc, size, row.name, encoding, mods=_cache_mods(mods.cache & MAINTENANCE_BITS.get(t.isa, 0)))
+    if mods.lds:
+        return Inst(pc, size, row.name, encoding, (), address, mods, imm)
     returns = "r" not in row.flags or mods.cache & 1
-    dst = tuple(t.fields.vector(registers[0], slot.count, kind) for slot in row.dst) if returns else ()
-    data = tuple(t.fields.vector(registers[1], slot.count, kind) for slot in row.src)
+    status = int(mods.tfe)  # one more register that says whether the page was there
+    dst = tuple(t.fields.vector(registers[0], slot.count + status, kind) for slot in row.dst) if returns else ()
+    data = tuple(t.fields.vector(registers[1], slot.count + status, kind) for slot in row.src)
     return Inst(pc, size, row.name, encoding, dst, address + data, mods, imm)
 
 
@@ -154,29 +161,13 @@ def _buffer(t: Target, pc: int, words: Words, i: int, encoding: str, op: int, mo
         t.fields.source((v >> 16 & 31) << 2, 4),
         literal(words, i + 2) if size == 12 else t.fields.source(v >> 24, 1),
     )
-    return _buffer_access(t, pc, size, row, encoding, address, v >> 8 & 255, kind, mods, w & 0xFFF)
+    register = v >> 8 & 255
+    return _access(t, pc, size, row, encoding, address, (register, register), kind, mods, w & 0xFFF)
 
 
 def _buffer_vaddr(t: Target, index: int, mods: Mods) -> Operand:
     count = mods.offen + mods.idxen
     return t.fields.vector(index, count) if count else OFF
-
-
-def _buffer_access(
-    t: Target,
-    pc: int,
-    size: int,
-    row: Row,
-    encoding: str,
-    address: tuple[Operand, ...],
-    register: int,
-    kind: str,
-    mods: Mods,
-    imm: int,
-) -> Inst:
-    if mods.lds and "z" not in row.flags:
-        return Inst(pc, size, row.name, encoding, (), address, mods, imm)
-    return _access(t, pc, size, row, encoding, address, (register, register), kind, mods, imm)
 
 
 def vbuffer(t: Target, pc: int, words: Words, i: int) -> Inst | None:
@@ -190,7 +181,8 @@ def vbuffer(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     cache_bits = (v >> 20 & 7) | (v >> 18 & 3) << 3
     mods = _buffer_mods(cache_bits, v >> 30 & 1, v >> 31, 0, w >> 22 & 1, v >> 23 & 127 if op & 128 else 0)
     address = (_buffer_vaddr(t, u & 255, mods), t.fields.source(v >> 9 & 511, 4), t.fields.source(w & 127, 1))
-    return _buffer_access(t, pc, 12, row, encoding, address, v & 255, "v", mods, signed(u >> 8, 24))
+    registers = (v & 255, v & 255)
+    return _access(t, pc, 12, row, encoding, address, registers, "v", mods, signed(u >> 8, 24))
 
 
 def vflat(t: Target, pc: int, words: Words, i: int) -> Inst | None:

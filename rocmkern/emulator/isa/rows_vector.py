@@ -1,4 +1,4 @@
-"""Opcodes of vector ALU with one or two sources. The columns are explained in table.py."""
+"""Opcodes of vector ALU with one or two sources, alone or two at once. The columns are explained in table.py."""
 
 from typing import Final
 
@@ -12,8 +12,8 @@ v_cvt_f32_i32              1  1  -   5   5   5   5   5   5
 v_cvt_f32_u32              1  1  -   6   6   6   6   6   6
 v_cvt_u32_f32              1  1  -   7   7   7   7   7   7
 v_cvt_i32_f32              1  1  -   8   8   8   8   8   8
-v_cvt_f16_f32              h  1  -  10  10  10  10  10  10
-v_cvt_f32_f16              1  h  -  11  11  11  11  11  11
+v_cvt_f16_f32              h  1  o  10  10  10  10  10  10
+v_cvt_f32_f16              1  h  o  11  11  11  11  11  11
 v_cvt_rpi_i32_f32          1  1  -  12  12  12  12   -   -
 v_cvt_flr_i32_f32          1  1  -  13  13  13  13   -   -
 v_cvt_off_f32_i4           1  1  -  14  14  14  14  14  14
@@ -57,38 +57,38 @@ v_frexp_exp_i32_f32        1  1  -  51  51  51  63  63  63
 v_frexp_mant_f32           1  1  -  52  52  52  64  64  64
 v_clrexcp                  -  -  -  53  53  53  65   -   -
 v_screen_partition_4se_b32 1  1  -  55  55  55   -   -   -
-v_cvt_f16_u16              h  i  -  57  57  57  80  80  80
-v_cvt_f16_i16              h  i  -  58  58  58  81  81  81
-v_cvt_u16_f16              h  h  -  59  59  59  82  82  82
-v_cvt_i16_f16              h  h  -  60  60  60  83  83  83
-v_rcp_f16                  h  h  -  61  61  61  84  84  84
-v_sqrt_f16                 h  h  -  62  62  62  85  85  85
-v_rsq_f16                  h  h  -  63  63  63  86  86  86
-v_log_f16                  h  h  -  64  64  64  87  87  87
-v_exp_f16                  h  h  -  65  65  65  88  88  88
-v_frexp_mant_f16           h  h  -  66  66  66  89  89  89
-v_frexp_exp_i16_f16        h  h  -  67  67  67  90  90  90
-v_floor_f16                h  h  -  68  68  68  91  91  91
-v_ceil_f16                 h  h  -  69  69  69  92  92  92
-v_trunc_f16                h  h  -  70  70  70  93  93  93
-v_rndne_f16                h  h  -  71  71  71  94  94  94
-v_fract_f16                h  h  -  72  72  72  95  95  95
-v_sin_f16                  h  h  -  73  73  73  96  96  96
-v_cos_f16                  h  h  -  74  74  74  97  97  97
+v_cvt_f16_u16              h  i  o  57  57  57  80  80  80
+v_cvt_f16_i16              h  i  o  58  58  58  81  81  81
+v_cvt_u16_f16              h  h  o  59  59  59  82  82  82
+v_cvt_i16_f16              h  h  o  60  60  60  83  83  83
+v_rcp_f16                  h  h  o  61  61  61  84  84  84
+v_sqrt_f16                 h  h  o  62  62  62  85  85  85
+v_rsq_f16                  h  h  o  63  63  63  86  86  86
+v_log_f16                  h  h  o  64  64  64  87  87  87
+v_exp_f16                  h  h  o  65  65  65  88  88  88
+v_frexp_mant_f16           h  h  o  66  66  66  89  89  89
+v_frexp_exp_i16_f16        h  h  o  67  67  67  90  90  90
+v_floor_f16                h  h  o  68  68  68  91  91  91
+v_ceil_f16                 h  h  o  69  69  69  92  92  92
+v_trunc_f16                h  h  o  70  70  70  93  93  93
+v_rndne_f16                h  h  o  71  71  71  94  94  94
+v_fract_f16                h  h  o  72  72  72  95  95  95
+v_sin_f16                  h  h  o  73  73  73  96  96  96
+v_cos_f16                  h  h  o  74  74  74  97  97  97
 v_exp_legacy_f32           1  1  -  75  75  75   -   -   -
 v_log_legacy_f32           1  1  -  76  76  76   -   -   -
-v_cvt_norm_i16_f16         h  h  -  77  77  77  99  99  99
-v_cvt_norm_u16_f16         h  h  -  78  78  78 100 100 100
-v_sat_pk_u8_i16            h  1  -  79  79  79  98  98  98
+v_cvt_norm_i16_f16         h  h  o  77  77  77  99  99  99
+v_cvt_norm_u16_f16         h  h  o  78  78  78 100 100 100
+v_sat_pk_u8_i16            h  1  o  79  79  79  98  98  98
 v_swap_b32                 1  1  x  81  81  81 101 101 101
 v_accvgpr_mov_b32          a1 a1 x  82  82  82   -   -   -
 v_mov_b64                  2  2  -   -  56  56   -   -   -
-v_cvt_f32_fp8              1  1  -   -  84  84   -   - 108
-v_cvt_f32_bf8              1  1  -   -  85  85   -   - 109
-v_cvt_pk_f32_fp8           2  1  -   -  86  86   -   -   -
-v_cvt_pk_f32_fp8           2  h  -   -   -   -   -   - 110
-v_cvt_pk_f32_bf8           2  1  -   -  87  87   -   -   -
-v_cvt_pk_f32_bf8           2  h  -   -   -   -   -   - 111
+v_cvt_f32_fp8              1  1  o   -  84  84   -   - 108
+v_cvt_f32_bf8              1  1  o   -  85  85   -   - 109
+v_cvt_pk_f32_fp8           2  1  o   -  86  86   -   -   -
+v_cvt_pk_f32_fp8           2  h  o   -   -   -   -   - 110
+v_cvt_pk_f32_bf8           2  1  o   -  87  87   -   -   -
+v_cvt_pk_f32_bf8           2  h  o   -   -   -   -   - 111
 v_prng_b32                 1  1  -   -   -  88   -   -   -
 v_permlane16_swap_b32      1  1  -   -   -  89   -   -   -
 v_permlane32_swap_b32      1  1  -   -   -  90   -   -   -
@@ -101,15 +101,15 @@ v_movrelsd_2_b32           1  1  -   -   -   -  72  72  72
 v_swaprel_b32              1  1  x   -   -   - 104 104 104
 v_cvt_nearest_i32_f32      1  1  -   -   -   -   -  12  12
 v_cvt_floor_i32_f32        1  1  -   -   -   -   -  13  13
-v_mov_b16                  h  i  -   -   -   -   -  28  28
+v_mov_b16                  h  i  o   -   -   -   -  28  28
 v_clz_i32_u32              1  1  -   -   -   -   -  57  57
 v_ctz_i32_b32              1  1  -   -   -   -   -  58  58
 v_cls_i32                  1  1  -   -   -   -   -  59  59
 v_swap_b16                 h  h  x   -   -   -   - 102 102
 v_permlane64_b32           1  1  x   -   -   -   - 103 103
-v_not_b16                  h  i  -   -   -   -   - 105 105
-v_cvt_i32_i16              1  i  -   -   -   -   - 106 106
-v_cvt_u32_u16              1  i  -   -   -   -   - 107 107
+v_not_b16                  h  i  o   -   -   -   - 105 105
+v_cvt_i32_i16              1  i  o   -   -   -   - 106 106
+v_cvt_u32_u16              1  i  o   -   -   -   - 107 107
 """
 
 VOP2: Final = """\
@@ -144,27 +144,27 @@ v_subrev_co_u32      1,m 1,1   -  27  27  27   -   -   -
 v_addc_co_u32        1,m 1,1,m -  28  28  28   -   -   -
 v_subb_co_u32        1,m 1,1,m -  29  29  29   -   -   -
 v_subbrev_co_u32     1,m 1,1,m -  30  30  30   -   -   -
-v_add_f16            h   h,h   -  31  31  31  50  50  50
-v_sub_f16            h   h,h   -  32  32  32  51  51  51
-v_subrev_f16         h   h,h   -  33  33  33  52  52  52
-v_mul_f16            h   h,h   -  34  34  34  53  53  53
+v_add_f16            h   h,h   o  31  31  31  50  50  50
+v_sub_f16            h   h,h   o  32  32  32  51  51  51
+v_subrev_f16         h   h,h   o  33  33  33  52  52  52
+v_mul_f16            h   h,h   o  34  34  34  53  53  53
 v_mac_f16            1   h,1   -  35  35  35   -   -   -
 v_madmk_f16          1   1,K,1 x  36  36  36   -   -   -
 v_madak_f16          1   1,1,K x  37  37  37   -   -   -
 v_add_u16            1   i,i   -  38  38  38   -   -   -
 v_sub_u16            1   i,i   -  39  39  39   -   -   -
 v_subrev_u16         1   i,i   -  40  40  40   -   -   -
-v_mul_lo_u16         1   i,i   -  41  41  41   -   -   -
-v_lshlrev_b16        1   i,i   -  42  42  42   -   -   -
-v_lshrrev_b16        1   i,i   -  43  43  43   -   -   -
-v_ashrrev_i16        1   i,i   -  44  44  44   -   -   -
-v_max_f16            h   h,h   -  45  45  45  57  57   -
-v_min_f16            h   h,h   -  46  46  46  58  58   -
-v_max_u16            1   i,i   -  47  47  47   -   -   -
-v_max_i16            1   i,i   -  48  48  48   -   -   -
-v_min_u16            1   i,i   -  49  49  49   -   -   -
-v_min_i16            1   i,i   -  50  50  50   -   -   -
-v_ldexp_f16          h   h,h   -  51  51  51  59  59  59
+v_mul_lo_u16         1   i,i   o  41  41  41   -   -   -
+v_lshlrev_b16        1   i,i   o  42  42  42   -   -   -
+v_lshrrev_b16        1   i,i   o  43  43  43   -   -   -
+v_ashrrev_i16        1   i,i   o  44  44  44   -   -   -
+v_max_f16            h   h,h   o  45  45  45  57  57   -
+v_min_f16            h   h,h   o  46  46  46  58  58   -
+v_max_u16            1   i,i   o  47  47  47   -   -   -
+v_max_i16            1   i,i   o  48  48  48   -   -   -
+v_min_u16            1   i,i   o  49  49  49   -   -   -
+v_min_i16            1   i,i   o  50  50  50   -   -   -
+v_ldexp_f16          h   h,h   o  51  51  51  59  59  59
 v_add_u32            1   1,1   -  52  52  52   -   -   -
 v_sub_u32            1   1,1   -  53  53  53   -   -   -
 v_subrev_u32         1   1,1   -  54  54  54   -   -   -
@@ -188,7 +188,7 @@ v_add_co_ci_u32      1,m 1,1,m -   -   -   -  40  32  32
 v_sub_co_ci_u32      1,m 1,1,m -   -   -   -  41  33  33
 v_subrev_co_ci_u32   1,m 1,1,m -   -   -   -  42  34  34
 v_cvt_pkrtz_f16_f32  1   1,1   -   -   -   -  47   -   -
-v_fmac_f16           h   h,h   -   -   -   -  54  54  54
+v_fmac_f16           h   h,h   o   -   -   -  54  54  54
 v_fmamk_f16          1   1,K,1 x   -   -   -  55   -   -
 v_fmamk_f16          h   h,K,h x   -   -   -   -  55  55
 v_fmaak_f16          1   1,1,K x   -   -   -  56   -   -
@@ -204,6 +204,28 @@ v_max_num_f64        2   2,2   -   -   -   -   -   -  14
 v_min_num_f32        1   1,1   -   -   -   -   -   -  21
 v_max_num_f32        1   1,1   -   -   -   -   -   -  22
 v_lshlrev_b64        2   1,2   -   -   -   -   -   -  31
-v_min_num_f16        h   h,h   -   -   -   -   -   -  48
-v_max_num_f16        h   h,h   -   -   -   -   -   -  49
+v_min_num_f16        h   h,h   o   -   -   -   -   -  48
+v_max_num_f16        h   h,h   o   -   -   -   -   -  49
+"""
+
+VOPD: Final = """\
+v_fmac_f32         1 1,1   -   -   -   -   -   0   0
+v_fmaak_f32        1 1,1,K -   -   -   -   -   1   1
+v_fmamk_f32        1 1,K,1 -   -   -   -   -   2   2
+v_mul_f32          1 1,1   -   -   -   -   -   3   3
+v_add_f32          1 1,1   -   -   -   -   -   4   4
+v_sub_f32          1 1,1   -   -   -   -   -   5   5
+v_subrev_f32       1 1,1   -   -   -   -   -   6   6
+v_mul_dx9_zero_f32 1 1,1   -   -   -   -   -   7   7
+v_mov_b32          1 1     -   -   -   -   -   8   8
+v_cndmask_b32      1 1,1,m -   -   -   -   -   9   9
+v_dot2acc_f32_f16  1 1,1   -   -   -   -   -  12  12
+v_dot2acc_f32_bf16 1 1,1   -   -   -   -   -  13  13
+v_add_nc_u32       1 1,1   -   -   -   -   -  16  16
+v_lshlrev_b32      1 1,1   -   -   -   -   -  17  17
+v_and_b32          1 1,1   -   -   -   -   -  18  18
+v_max_f32          1 1,1   -   -   -   -   -  10   -
+v_min_f32          1 1,1   -   -   -   -   -  11   -
+v_max_num_f32      1 1,1   -   -   -   -   -   -  10
+v_min_num_f32      1 1,1   -   -   -   -   -   -  11
 """

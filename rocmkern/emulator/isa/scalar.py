@@ -113,18 +113,16 @@ def smem(t: Target, pc: int, words: Words, i: int) -> Inst | None:
         return None
     register = w >> 6 & 127
     mods = Mods(cache=cache) if cache else PLAIN
-    if not row.src and not row.dst and row.flags != "p":
-        return Inst(pc, 8, row.name, "SMEM", mods=mods)
     if not row.src and row.flags != "p":
-        return Inst(pc, 8, row.name, "SMEM", (t.fields.source(register, row.dst[0].count),), mods=mods)
+        return Inst(pc, 8, row.name, "SMEM", tuple(t.fields.source(register, slot.count) for slot in row.dst))
     base = t.fields.source((w & 63) << 1, row.src[0].count) if row.src else OFF
     if row.flags == "p":
-        return Inst(pc, 8, row.name, "SMEM", (), (base, offset), mods, imm, register)
+        return Inst(pc, 8, row.name, "SMEM", (), (base, offset), PLAIN, imm, register)
     if row.dst:
         result = t.fields.source(register, row.dst[0].count)
         return Inst(pc, 8, row.name, "SMEM", (result,), (base, offset), mods, imm)
     if len(row.src) == 1:
-        return Inst(pc, 8, row.name, "SMEM", (), (base, offset), mods, imm)
+        return Inst(pc, 8, row.name, "SMEM", (), (base, offset), PLAIN, imm)
     data = t.fields.source(register, row.src[1].count)
     dst = (data,) if row.flags == "r" and cache & 1 else ()
     return Inst(pc, 8, row.name, "SMEM", dst, (base, offset, data), mods, imm)

@@ -10,8 +10,8 @@ Operands are separated by commas, in the order of the encoding's fields; `-` sta
   k b w q n f   simm16 as number, branch, hardware register, message, bits; four bits; printed in a way of its own
   a       LDS address; every other LDS source is data
 Memory rows list data only; addresses follow from the encoding.
-Flags: x no VOP3 form; r returns the old value when the cache bits say so; 2 two offsets; n no vector address;
-z no operand at all; p prefetch with an immediate length.
+Flags: x no VOP3 form; o op_sel in VOP3 (for short instructions from gfx11 on); r returns the old value when
+the cache bits say so; 2 two offsets; n no vector address; z no operand at all; p prefetch with an immediate length.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ TEXT: Final = {
     "SMEM": rows_scalar.SMEM,
     "VOP1": rows_vector.VOP1,
     "VOP2": rows_vector.VOP2,
+    "VOPD": rows_vector.VOPD,
     "VOPC": rows_compare.VOPC,
     "VOP3": rows_vop3.VOP3,
     "VOP3P": rows_packed.VOP3P,
@@ -73,6 +74,7 @@ class Row:
     src: tuple[Slot, ...]
     flags: str
     short: bool = False  # VOP3 form of an instruction that also has a short encoding
+    op_sel: int = 0  # op_sel bits that VOP3 has
 
     @property
     def has_carry(self) -> bool:
@@ -112,17 +114,28 @@ def _parse(isa: str, text: str) -> dict[int, Row]:
     return rows
 
 
+def _op_sel(row: Row) -> int:
+    if "o" not in row.flags:
+        return 0
+    if row.name.startswith(("v_cmp", "v_permlane")):
+        return 0b0011
+    return 0b1100 if row.name in ("v_dot2_f16_f16", "v_dot2_bf16_bf16") else 0b1111
+
+
 def _vop3_forms(isa: str, rows: dict[str, dict[int, Row]]) -> dict[int, Row]:
     bases = {"VOPC": 0, "VOP2": 0x100, "VOP1": 0x140 if isa in CDNA else 0x180}
+    halves = isa in ("gfx11", "gfx12")
     forms = {
-        base + op: Row(row.name, row.dst, row.src, row.flags, short=True)
+        base + op: Row(row.name, row.dst, row.src, row.flags, True, _op_sel(row) if halves else 0)
         for encoding, base in bases.items()
         for op, row in rows[encoding].items()
         if "x" not in row.flags
     }
     names = {row.name for encoding in bases for row in rows[encoding].values()}
     for op, row in rows["VOP3"].items():
-        forms[op] = Row(row.name, row.dst, row.src, row.flags, short=row.name in names)
+        short = row.name in names
+        op_sel = 0 if short and not halves else _op_sel(row)
+        forms[op] = Row(row.name, row.dst, row.src, row.flags, short, op_sel)
     return forms
 
 

@@ -60,6 +60,33 @@ def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, co
     return Inst(pc, size, row.name, encoding, _short_dst(t, row, words[i] >> 17 & 255), tuple(src), mods)
 
 
+def vopd(t: Target, pc: int, words: Words, i: int) -> Inst | None:
+    """Two instructions at once; both read before either writes."""
+    w, v = words[i], words[i + 1]
+    first, second = t.row("VOPD", w >> 22 & 15), t.row("VOPD", w >> 17 & 31)
+    if first is None or second is None:
+        return None
+    vdst = v >> 24
+    halves = (
+        (first, (w & 511, 256 | w >> 9 & 255), vdst),
+        (second, (v & 511, 256 | v >> 9 & 255), (v >> 17 & 127) << 1 | (~vdst & 1)),
+    )
+    size = 8
+    parts = []
+    for row, codes, register in halves:
+        src = []
+        fields = iter(codes)
+        for slot in row.src:
+            code = LITERAL_CODE if slot.kind == "K" else t.fields.vcc.value if slot.kind == "m" else next(fields)
+            if code == LITERAL_CODE:
+                size = 12
+                src.append(literal(words, i + 2))
+            else:
+                src.append(t.fields.source(code, slot.count))
+        parts.append(Inst(pc, 8, row.name, "VOPD", (t.fields.vector(register, 1),), tuple(src)))
+    return Inst(pc, size, "v_dual", "VOPD", parts=tuple(parts))
+
+
 def _short_source(t: Target, slot: Slot, code: int) -> Operand:
     if code >= 256:
         if slot.kind in ("h", "i") and t.fields.halves:
@@ -137,7 +164,7 @@ def vop3(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     row = t.row("VOP3", w >> 16 & 1023)
     if row is None:
         return None
-    op_sel = 0 if row.has_carry else w >> 11 & 15
+    op_sel = w >> 11 & row.op_sel
     codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
     src, size, dpp_word = _long_sources(t, row, codes, words, i, op_sel)
     dst = tuple(
@@ -149,10 +176,17 @@ def vop3(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     if t.fields.halves:
         op_sel = _left_op_sel(op_sel, src, dst)
     abs_bits = 0 if row.has_carry else w >> 8 & 7
+    if row.name.startswith("v_bitop3"):
+        return Inst(pc, size, row.name, "VOP3", dst, src, _vop3_mods(0, 0, 0, 0, op_sel), _truth_table(w, v))
     mods = _vop3_mods(v >> 29, abs_bits, w >> 15 & 1, v >> 27 & 3, op_sel)
     if dpp_word:
         mods = _with_dpp(mods, codes[0], words[i + size // 4 - 1], t.generation)
     return Inst(pc, size, row.name, "VOP3", dst, src, mods)
+
+
+def _truth_table(w: int, v: int) -> int:
+    """The 8-bit table of v_bitop3, in the place of neg, abs and omod."""
+    return (v >> 29) | (w >> 8 & 7) << 3 | (v >> 27 & 3) << 6
 
 
 def _long_sources(
@@ -211,7 +245,8 @@ def vop3p(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
     src, size, dpp_word = _packed_sources(t, row, codes, words, i)
     dst = tuple(t.fields.vector(w & 255, slot.count) for slot in row.dst)
-    mods = _packed_mods(v >> 29, w >> 8 & 7, w >> 15 & 1, w >> 11 & 7, (v >> 27 & 3) | (w >> 14 & 1) << 2)
+    op_sel_hi = (v >> 27 & 3) | (w >> 14 & 1) << 2
+    mods = _packed_mods(v >> 29, w >> 8 & 7, w >> 15 & 1, w >> 11 & 7, op_sel_hi, is_mix(row.name))
     if dpp_word:
         mods = _with_dpp(mods, codes[0], words[i + 2], t.generation)
     return Inst(pc, size, row.name, "VOP3P", dst, src, mods)
@@ -233,8 +268,15 @@ def _packed_sources(t: Target, row: Row, codes: Codes, words: Words, i: int) -> 
     return tuple(src), size, has_dpp
 
 
+def is_mix(name: str) -> bool:
+    """Whether op_sel_hi says f16 or f32 for each source, and the neg_hi bits mean abs."""
+    return name.startswith("v_fma_mix")
+
+
 @cache
-def _packed_mods(neg: int, neg_hi: int, clamp: int, op_sel: int, op_sel_hi: int) -> Mods:
+def _packed_mods(neg: int, neg_hi: int, clamp: int, op_sel: int, op_sel_hi: int, mix: bool) -> Mods:
+    if mix:
+        return Mods(neg, neg_hi, bool(clamp), 0, op_sel, op_sel_hi)
     return Mods(neg, 0, bool(clamp), 0, op_sel, op_sel_hi, neg_hi)
 
 
@@ -243,11 +285,12 @@ def _matrix(t: Target, pc: int, w: int, v: int, row: Row) -> Inst:
     codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
     accumulators = (v >> 27 & 1, v >> 28 & 1, w >> 15 & 1)
     is_move = row.name.startswith("v_accvgpr")
+    is_sparse = row.name.startswith("v_smfmac")  # its third source are indices, always in vector registers
     src = tuple(
         t.fields.vector(code - 256, slot.count, "a")
-        if code >= 256 and (slot.kind == "a" or (is_acc and not is_move))
+        if code >= 256 and (slot.kind == "a" or (is_acc and not is_move and (place < 2 or not is_sparse)))
         else t.fields.source(code, slot.count)
-        for code, slot, is_acc in zip(codes, row.src, accumulators, strict=False)
+        for place, (code, slot, is_acc) in enumerate(zip(codes, row.src, accumulators, strict=False))
     )
     slot = row.dst[0]
     in_accumulators = slot.kind == "a" or (w >> 15 & 1 and not is_move)

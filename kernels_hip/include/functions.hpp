@@ -1,0 +1,198 @@
+// Functions of one or two numbers where C++ and NumPy part ways, or where the plain formula loses accuracy.
+#pragma once
+
+#include "math.hpp"
+
+namespace rk {
+
+// Division by zero gives 0, the most negative value over -1 wraps; neither may reach the hardware's division.
+template <typename T>
+RK_DEVICE T divide_integers(T x, T y) {
+    if constexpr (is_signed_integer<T>) {
+        if (y == -1) {
+            return subtract(static_cast<T>(0), x);
+        }
+    }
+    return y == 0 ? static_cast<T>(0) : static_cast<T>(x / y);
+}
+
+template <typename T>
+RK_DEVICE T divide(T x, T y) {
+    if constexpr (is_integer<T>) {
+        return divide_integers(x, y);
+    } else {
+        return x / y;
+    }
+}
+
+// The remainder with the divisor's sign, as in Python; by zero it is 0 for integers, NaN for floats.
+template <typename T>
+RK_DEVICE T remainder(T x, T y) {
+    if constexpr (is_integer<T>) {
+        if (y == 0) {
+            return 0;
+        }
+        const T rest = subtract(x, multiply(divide_integers(x, y), y));
+        return rest != 0 && (rest < 0) != (y < 0) ? add(rest, y) : rest;
+    } else {
+        const T rest = fmod(x, y);
+        if (rest == 0) {
+            return copysign(rest, y);
+        }
+        return (rest < 0) != (y < 0) ? rest + y : rest;
+    }
+}
+
+// The quotient rounded down, as Python's `//`; NumPy's steps, because floor(x / y) may be one too large.
+template <typename T>
+RK_DEVICE T floor_divide(T x, T y) {
+    if constexpr (is_integer<T>) {
+        const T quotient = divide_integers(x, y);
+        const T rest = subtract(x, multiply(quotient, y));
+        return y != 0 && rest != 0 && (rest < 0) != (y < 0) ? subtract(quotient, static_cast<T>(1)) : quotient;
+    } else {
+        if (y == 0) {
+            return x / y;
+        }
+        T rest = fmod(x, y);
+        T quotient = (x - rest) / y;
+        if (rest != 0 && (rest < 0) != (y < 0)) {
+            quotient -= 1;
+        }
+        if (quotient == 0) {
+            return copysign(static_cast<T>(0), x / y);
+        }
+        const T down = floor(quotient);
+        return quotient - down > static_cast<T>(0.5) ? down + 1 : down;
+    }
+}
+
+// Powers by squaring; they wrap. A negative exponent gives the truncated reciprocal: 0 unless the base is 1 or -1.
+template <typename T>
+RK_DEVICE T power(T base, T exponent) {
+    if constexpr (is_integer<T>) {
+        if constexpr (is_signed_integer<T>) {
+            if (exponent < 0) {
+                return base == 1 ? 1 : base == -1 ? ((exponent & 1) != 0 ? -1 : 1) : 0;
+            }
+        }
+        T result = 1;
+#pragma unroll 1
+        for (; exponent != 0; exponent = static_cast<T>(exponent >> 1)) {
+            result = (exponent & 1) != 0 ? multiply(result, base) : result;
+            base = multiply(base, base);
+        }
+        return result;
+    } else {
+        return pow(base, exponent);
+    }
+}
+
+// log(exp(x) + exp(y)) without overflow.
+template <typename T>
+RK_DEVICE T log_add_exp(T x, T y) {
+    const T larger = maximum(x, y);
+    return x == y ? x + static_cast<T>(0.693147180559945309417) : larger + log1p(exp(-fabs(x - y)));
+}
+
+// Counts beyond the width shift everything out, as in NumPy.
+template <typename T>
+RK_DEVICE T shift_left(T x, T count) {
+    const bool inside = static_cast<bits_of<T>>(count) < 8 * sizeof(T);
+    return inside ? static_cast<T>(static_cast<wrapping<T>>(x) << count) : static_cast<T>(0);
+}
+
+template <typename T>
+RK_DEVICE T shift_right(T x, T count) {
+    constexpr bits_of<T> last = 8 * sizeof(T) - 1;
+    const bits_of<T> bounded = static_cast<bits_of<T>>(count) < last ? static_cast<bits_of<T>>(count) : last;
+    const T shifted = static_cast<T>(x >> bounded);
+    return is_signed_integer<T> || static_cast<bits_of<T>>(count) <= last ? shifted : static_cast<T>(0);
+}
+
+// A number of twice the precision: hi + lo, lo below half an ulp of hi.
+template <typename C>
+struct Twofold {
+    C hi;
+    C lo;
+};
+
+template <typename C>
+RK_DEVICE Twofold<C> twofold_product(C x, C y) {
+    const C product = x * y;
+    return {product, fma(x, y, -product)};
+}
+
+// hi must be the larger magnitude.
+template <typename C>
+RK_DEVICE Twofold<C> twofold_sum(C hi, C lo) {
+    const C sum = hi + lo;
+    return {sum, lo - (sum - hi)};
+}
+
+// x / (1 + exp(-v)), v an exponent whose rounding error the exponential would magnify. Where exp(-|v|) itself would be
+// subnormal, it is computed e^64 larger and the result scaled down.
+template <typename C>
+RK_DEVICE C logistic_times(C x, Twofold<C> v) {
+    constexpr C smallest = is_same<C, f32> ? C(-87) : C(-708);
+    constexpr C e_to_minus_64 = C(1.603810890548637853e-28);
+    const bool tiny = v.hi < smallest;
+    const C magnitude = v.hi < 0 ? v.hi : -v.hi;
+    const C correction = v.hi < 0 ? v.lo : -v.lo;
+    const C e = exp(tiny ? magnitude + 64 : magnitude);
+    const C power = fma(e, correction, e);
+    const C weighted = v.hi < 0 ? x * power : x;
+    return tiny ? weighted * e_to_minus_64 : weighted / (1 + power);
+}
+
+template <typename C>
+RK_DEVICE C sigmoid(C x) {
+    return logistic_times(static_cast<C>(1), {x, 0});
+}
+
+template <typename C>
+RK_DEVICE C silu(C x) {
+    return x == -__builtin_huge_val() ? static_cast<C>(0) : logistic_times(x, {x, 0});
+}
+
+// The tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x / (1 + exp(-x (a + b x^2))).
+template <typename C>
+RK_DEVICE C gelu(C x) {
+    constexpr bool single = is_same<C, f32>;
+    constexpr Twofold<C> a = single ? Twofold<C>{C(0x1.988454p+0), C(-0x1.857936p-25)}
+                                    : Twofold<C>{C(0x1.9884533d43651p+0), C(-0x1.cbc0d30ebfd15p-54)};
+    constexpr Twofold<C> b = single ? Twofold<C>{C(0x1.2444f2p-4), C(0x1.49b16ap-29)}
+                                    : Twofold<C>{C(0x1.2444f2a4d8b4bp-4), C(-0x1.6c843a29d1c70p-61)};
+    const C bounded = x < -32 ? C(-32) : x > 32 ? C(32) : x;  // the cube stays finite; beyond, the result is 0 or x
+    const Twofold<C> square = twofold_product(bounded, bounded);
+    const Twofold<C> cubic = twofold_product(b.hi, square.hi);
+    const C cubic_lo = fma(b.hi, square.lo, fma(b.lo, square.hi, cubic.lo));
+    const Twofold<C> sum = a.hi > cubic.hi ? twofold_sum(a.hi, cubic.hi) : twofold_sum(cubic.hi, a.hi);
+    const Twofold<C> product = twofold_product(bounded, sum.hi);
+    const C v_lo = fma(bounded, sum.lo + (a.lo + cubic_lo), product.lo);
+    return logistic_times(x < -32 ? C(-32) : x, {product.hi, v_lo});
+}
+
+// x times the normal distribution's integral up to x.
+template <typename C>
+RK_DEVICE C gelu_erf(C x) {
+    const C below = x < -64 ? C(-64) : x;  // where the integral is 0, and an infinite x would make it NaN
+    return below * normal_cdf(below);
+}
+
+template <typename C>
+RK_DEVICE C elu(C x, C alpha) {
+    return x > 0 ? x : alpha * expm1(x);
+}
+
+// Zero for both zeros, NaN for NaN.
+template <typename T>
+RK_DEVICE T sign(T x) {
+    if constexpr (is_float<T>) {
+        return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x;
+    } else {
+        return static_cast<T>((x > 0) - (x < 0));
+    }
+}
+
+}  // namespace rk

@@ -1,0 +1,316 @@
+// indexing: select, gather, add, scatter and scatter_add by index tensors; checked indices; positions of non-zeros.
+// An index equal to its type's maximum is Candle's padding mark, and an index outside the axis is treated alike: it
+// reads as zero and is not written, so that no index leads outside the memory. check_ids finds and reports it.
+#include "include/index.hpp"
+#include "include/math.hpp"
+#include "include/running_sum.hpp"
+
+namespace rk {
+
+// A negative index is a huge unsigned number.
+template <typename I>
+RK_DEVICE bool is_inside(I id, u64 size) {
+    return id != highest<I>() && static_cast<u64>(static_cast<i64>(id)) < size;
+}
+
+// Index tensor of one axis in any layout; a null info means contiguous.
+template <typename I>
+struct Ids {
+    const I *data;
+    u64 count;
+    u64 num_dims;
+    const u64 *info;
+
+    RK_DEVICE I at(u64 j) const {
+        const bool direct = info == nullptr || (num_dims == 1 && info[1] == 1);
+        return data[direct ? j : strided_offset(j, count, num_dims, info, info + num_dims)];
+    }
+};
+
+// Rows of `right` elements seen as 16-byte vectors where they divide into such.
+template <typename Bits>
+struct Rows {
+    u64 right;
+    u64 width;
+
+    RK_DEVICE Rows(u64 right_, const Bits *inp, const Bits *out) {
+        constexpr u64 lanes = vector_bytes / sizeof(Bits);
+        const bool packs = right_ % lanes == 0 && is_aligned(inp, vector_bytes) && is_aligned(out, vector_bytes);
+        width = packs ? lanes : 1;
+        right = packs ? right_ / lanes : right_;
+    }
+
+    RK_DEVICE void copy(const Bits *inp, u64 source, bool valid, Bits *out, u64 target) const {
+        if (width == 1) {
+            out[target] = valid ? inp[source] : Bits(0);
+            return;
+        }
+        using Vector = Pack<u32, 4>;
+        Vector moved = {};
+        if (valid) {
+            moved = reinterpret_cast<const Vector *>(inp)[source];
+        }
+        reinterpret_cast<Vector *>(out)[target] = moved;
+    }
+};
+
+// out[l, j, r] = inp[l, ids[j], r]
+template <typename I, typename Bits>
+RK_DEVICE void index_select(u64 numel, const Ids<I> &ids, const Bits *inp, Bits *out, u64 src_dim, u64 right) {
+    const Rows<Bits> rows(right, inp, out);
+    const u64 units = rows.width == 1 ? numel : numel / (vector_bytes / sizeof(Bits));
+    const bool small = units <= 0xffffffffu;
+#pragma unroll 1
+    for (u64 unit = global_thread(); unit < units; unit += global_threads()) {
+        const u64 row = divide(unit, rows.right, small);
+        const u64 r = unit - row * rows.right;
+        const u64 l = divide(row, ids.count, small);
+        const I id = ids.at(row - l * ids.count);
+        const u64 source = (l * src_dim + static_cast<u64>(static_cast<i64>(id))) * rows.right + r;
+        rows.copy(inp, source, is_inside(id, src_dim), out, unit);
+    }
+}
+
+// out[l, j, r] = inp[l, ids[l, j, r], r]
+template <typename I, typename Bits>
+RK_DEVICE void gather(u64 numel, const I *ids, const Bits *inp, Bits *out, u64 src_dim, u64 ids_dim, u64 right) {
+    const bool small = numel <= 0xffffffffu;
+#pragma unroll 1
+    for (u64 i = global_thread(); i < numel; i += global_threads()) {
+        const u64 row = divide(i, right, small);
+        const u64 l = divide(row, ids_dim, small);
+        const I id = ids[i];
+        const u64 source = (l * src_dim + static_cast<u64>(static_cast<i64>(id))) * right + (i - row * right);
+        out[i] = is_inside(id, src_dim) ? inp[source] : Bits(0);
+    }
+}
+
+// The same for any layout and for ids smaller than inp off the axis: info is the ids' dims, the ids' strides, and
+// inp's strides with 0 for the axis, whose own stride comes apart.
+template <typename I, typename Bits>
+RK_DEVICE void gather_strided(u64 numel, u64 num_dims, const u64 *info, const I *ids, const Bits *inp, Bits *out,
+                              u64 src_dim, u64 src_stride) {
+#pragma unroll 1
+    for (u64 i = global_thread(); i < numel; i += global_threads()) {
+        const auto offsets = strided_offsets<2>(i, numel, num_dims, info, info + num_dims);
+        const I id = ids[offsets.of[0]];
+        const u64 source = offsets.of[1] + static_cast<u64>(static_cast<i64>(id)) * src_stride;
+        out[i] = is_inside(id, src_dim) ? inp[source] : Bits(0);
+    }
+}
+
+template <typename T>
+struct Set {
+    RK_DEVICE static T join(T, T value) { return value; }
+};
+
+template <typename T>
+struct Add {
+    RK_DEVICE static T join(T old, T value) { return narrow<T>(add(widen(old), widen(value))); }
+};
+
+template <>
+struct Add<bool> {
+    RK_DEVICE static bool join(bool old, bool value) { return old || value; }
+};
+
+// out[l, ids[…], r] = join(out[l, ids[…], r], inp[l, j, r]) for j = 0, 1, …: one thread walks all j of its (l, r), so
+// the order of joins is fixed, the last write wins, and there is no race. Ids are per j or per element.
+template <bool PerElement, template <typename> typename Join, typename I, typename T>
+RK_DEVICE void scatter(const I *ids, const T *inp, T *out, u64 left, u64 src_dim, u64 dst_dim, u64 right) {
+    const u64 columns = left * right;
+    const bool small = columns <= 0xffffffffu;
+#pragma unroll 1
+    for (u64 column = global_thread(); column < columns; column += global_threads()) {
+        const u64 l = divide(column, right, small);
+        const u64 r = column - l * right;
+        const u64 source = l * src_dim * right + r;
+        const u64 target = l * dst_dim * right + r;
+#pragma unroll 1
+        for (u64 j = 0; j < src_dim; ++j) {
+            const I id = ids[PerElement ? source + j * right : j];
+            if (is_inside(id, dst_dim)) {
+                T *slot = out + target + static_cast<u64>(static_cast<i64>(id)) * right;
+                *slot = Join<T>::join(*slot, inp[source + j * right]);
+            }
+        }
+    }
+}
+
+// What check_ids tells the host: all bits set where every index was inside its axis.
+struct IdStatus {
+    u64 position;  // of the first index outside, in the order of the ids
+    u64 value;     // that index, sign-extended
+    u64 blocks_done;
+    u64 reserved;
+};
+
+constexpr u64 no_position = ~static_cast<u64>(0);
+
+template <typename I>
+RK_DEVICE i64 wrapped(I id, u64 bound) {
+    const i64 wide = static_cast<i64>(id);
+    return wide < 0 && is_signed_integer<I> ? wide + static_cast<i64>(bound) : wide;
+}
+
+// out[i] = ids[i] as i64, counted from the end where negative; one outside [-bound, bound) becomes the padding mark.
+template <typename I>
+RK_DEVICE void check_ids(u64 numel, u64 num_dims, const u64 *info, const I *ids, i64 *out, u64 bound,
+                         IdStatus *status) {
+    __shared__ u64 scratch[max_waves];
+    const Ids<I> source = {ids, numel, num_dims, info};
+    u64 first = no_position;
+#pragma unroll 1
+    for (u64 i = global_thread(); i < numel; i += global_threads()) {
+        const i64 id = wrapped(source.at(i), bound);
+        const bool inside = static_cast<u64>(id) < bound;
+        out[i] = inside ? id : highest<i64>();
+        first = inside || first < i ? first : i;
+    }
+    first = block_reduce<Minimum<u64>>(first, scratch);
+    if (thread_x() != 0) {
+        return;
+    }
+    if (first != no_position) {
+        atomic_min(&status->position, first);
+    }
+    // The block that is last to count itself sees every block's minimum.
+    device_fence();
+    if (atomic_add(&status->blocks_done, u64(1)) + 2 == grid_x()) {
+        const u64 position = atomic_min(&status->position, no_position);
+        if (position != no_position) {
+            status->value = static_cast<u64>(static_cast<i64>(source.at(position)));
+        }
+        status->blocks_done = no_position;
+    }
+}
+
+template <typename T>
+RK_DEVICE bool is_non_zero(T x) {
+    return widen(x) != static_cast<arith<T>>(0);
+}
+
+// counts[t] = non-zeros among x[t·tile …]
+template <typename T>
+RK_DEVICE void count_non_zeros(u64 numel, u64 tile, const T *x, u64 *counts) {
+    __shared__ u32 scratch[max_waves];
+    const u64 tiles = (numel + tile - 1) / tile;
+    for (u64 t = block_x(); t < tiles; t += grid_x()) {
+        const u64 end = (t + 1) * tile < numel ? (t + 1) * tile : numel;
+        u32 count = 0;
+        for (u64 i = t * tile + thread_x(); i < end; i += block_size_x()) {
+            count += is_non_zero(x[i]) ? 1u : 0u;
+        }
+        const u32 total = block_reduce<Sum<u32>>(count, scratch);
+        if (thread_x() == 0) {
+            counts[t] = total;
+        }
+    }
+}
+
+// Each count becomes the sum of those before it; counts[n] the sum of all. One block.
+RK_DEVICE void scan_counts(u64 n, u64 *counts) {
+    __shared__ u64 scratch[max_waves];
+    u64 before = 0;
+    for (u64 base = 0; base < n; base += block_size_x()) {
+        const u64 i = base + thread_x();
+        const Running<u64> sum = block_running_sum(i < n ? counts[i] : u64(0), scratch);
+        if (i < n) {
+            counts[i] = before + sum.before;
+        }
+        before += sum.total;
+    }
+    if (thread_x() == 0) {
+        counts[n] = before;
+    }
+}
+
+// out[starts[t] …] = the positions of the non-zeros of tile t, in ascending order
+template <typename T>
+RK_DEVICE void write_non_zeros(u64 numel, u64 tile, const T *x, const u64 *starts, i64 *out) {
+    __shared__ u32 scratch[max_waves];
+    const u64 tiles = (numel + tile - 1) / tile;
+    for (u64 t = block_x(); t < tiles; t += grid_x()) {
+        const u64 end = (t + 1) * tile < numel ? (t + 1) * tile : numel;
+        u64 start = starts[t];
+        for (u64 base = t * tile; base < end; base += block_size_x()) {
+            const u64 i = base + thread_x();
+            const bool found = i < end && is_non_zero(x[i]);
+            const Running<u32> sum = block_running_sum(found ? 1u : 0u, scratch);
+            if (found) {
+                out[start + sum.before] = static_cast<i64>(i);
+            }
+            start += sum.total;
+        }
+    }
+}
+
+// coordinates[d, i] = the d-th coordinate of linear position flat[i] in an array of shape `dims`
+RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat, i64 *coordinates) {
+    for (u64 i = global_thread(); i < numel; i += global_threads()) {
+        u64 rest = static_cast<u64>(flat[i]);
+        for (u64 d = num_dims; d-- > 0;) {
+            const u64 quotient = divide(rest, dims[d]);
+            coordinates[d * numel + i] = static_cast<i64>(rest - quotient * dims[d]);
+            rest = quotient;
+        }
+    }
+}
+
+#define INDEX_SELECT(I, T, Bits)                                                                                 \
+    RK_KERNEL is_##I##_##T(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, const Bits *inp, \
+                           Bits *out, u64, u64 src_dim, u64 ids_dim, u64 right) {                                \
+        index_select<I, Bits>(numel, {ids, ids_dim, num_dims, info}, inp, out, src_dim, right);                  \
+    }
+#define GATHER(I, T, Bits)                                                                                  \
+    RK_KERNEL gather_##I##_##T(u64 numel, const I *ids, const Bits *inp, Bits *out, u64, u64 src_dim,       \
+                               u64 ids_dim, u64 right) {                                                    \
+        gather<I, Bits>(numel, ids, inp, out, src_dim, ids_dim, right);                                     \
+    }
+#define GATHER_STRIDED(I, T, Bits)                                                                              \
+    RK_KERNEL gather_strided_##I##_##T(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids,     \
+                                       const Bits *inp, Bits *out, u64 src_dim, u64 src_stride) {               \
+        gather_strided<I, Bits>(numel, num_dims, info, ids, inp, out, src_dim, src_stride);                     \
+    }
+#define INDEX_COPY(I, T, Bits)                                                                                   \
+    RK_KERNEL ic_##I##_##T(const I *ids, u64 ids_dim, const Bits *inp, Bits *out, u64 left, u64, u64 dst_dim,    \
+                           u64 right) {                                                                          \
+        scatter<false, Set>(ids, inp, out, left, ids_dim, dst_dim, right);                                       \
+    }
+#define INDEX_ADD(I, T)                                                                                          \
+    RK_KERNEL ia_##I##_##T(const I *ids, u64 ids_dim, const T *inp, T *out, u64 left, u64, u64 dst_dim,          \
+                           u64 right) {                                                                          \
+        scatter<false, Add>(ids, inp, out, left, ids_dim, dst_dim, right);                                       \
+    }
+#define SCATTER(I, T, Bits)                                                                                      \
+    RK_KERNEL s_##I##_##T(const I *ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 dst_dim,          \
+                          u64 right) {                                                                           \
+        scatter<true, Set>(ids, inp, out, left, src_dim, dst_dim, right);                                        \
+    }
+#define SCATTER_ADD(I, T)                                                                                        \
+    RK_KERNEL sa_##I##_##T(const I *ids, const T *inp, T *out, u64 left, u64 src_dim, u64 dst_dim, u64 right) {  \
+        scatter<true, Add>(ids, inp, out, left, src_dim, dst_dim, right);                                        \
+    }
+#define CHECK_IDS(I)                                                                                             \
+    RK_KERNEL check_ids_##I(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, i64 *out,       \
+                            u64 bound, u64 *status) {                                                            \
+        check_ids<I>(numel, num_dims, info, ids, out, bound, reinterpret_cast<IdStatus *>(status));              \
+    }
+#define COUNT_NON_ZEROS(T)                                                                                       \
+    RK_KERNEL nonzero_count_##T(u64 numel, u64 tile, const T *x, u64 *counts) {                                  \
+        count_non_zeros<T>(numel, tile, x, counts);                                                              \
+    }
+#define SCAN_COUNTS(name) \
+    RK_KERNEL name(u64 n, u64 *counts) { scan_counts(n, counts); }
+#define WRITE_NON_ZEROS(T)                                                                                       \
+    RK_KERNEL nonzero_write_##T(u64 numel, u64 tile, const T *x, const u64 *starts, i64 *out) {                  \
+        write_non_zeros<T>(numel, tile, x, starts, out);                                                         \
+    }
+#define UNRAVEL(name)                                                                                            \
+    RK_KERNEL name(u64 numel, u64 num_dims, const u64 *__restrict__ dims, const i64 *flat, i64 *coordinates) {   \
+        unravel(numel, num_dims, dims, flat, coordinates);                                                       \
+    }
+
+#include "instances/indexing.inc"
+
+}  // namespace rk

@@ -1,0 +1,171 @@
+// unary: one tensor into one. Functions round once into the tensor's dtype; predicates give u8 0 or 1; functions of the
+// representation (copy, negation, absolute value, bits) work on the elements as they are. A null inp works in place.
+#include "include/elementwise.hpp"
+#include "include/functions.hpp"
+
+namespace rk {
+
+struct Light {
+    static constexpr bool light = true;
+};
+struct Heavy {
+    static constexpr bool light = false;
+};
+
+template <typename T>
+constexpr bits_of<T> sign_bit = static_cast<bits_of<T>>(static_cast<bits_of<T>>(1) << (8 * sizeof(T) - 1));
+
+// Of a float the sign bit alone changes, of a NaN too; integers wrap.
+template <typename T>
+RK_DEVICE T negative(T x) {
+    if constexpr (is_float<T>) {
+        return bit_cast<T>(static_cast<bits_of<T>>(bit_cast<bits_of<T>>(x) ^ sign_bit<T>));
+    } else {
+        return subtract(static_cast<T>(0), x);
+    }
+}
+
+template <typename T>
+RK_DEVICE bool has_sign(T x) {
+    return (bit_cast<bits_of<T>>(x) & sign_bit<T>) != 0;
+}
+
+template <typename T>
+RK_DEVICE T absolute(T x) {
+    if constexpr (is_float<T>) {
+        return bit_cast<T>(static_cast<bits_of<T>>(bit_cast<bits_of<T>>(x) & ~sign_bit<T>));
+    } else {
+        return x < 0 ? negative(x) : x;
+    }
+}
+
+template <typename C>
+RK_DEVICE C relu(C x) {
+    return x > 0 || x != x ? x : 0;
+}
+
+#define RK_OP(name, weight, expression)        \
+    struct name : weight {                     \
+        template <typename T>                  \
+        RK_DEVICE static auto of(T x) {        \
+            return expression;                 \
+        }                                      \
+    };
+#define RK_OP_WITH(name, weight, expression)      \
+    struct name : weight {                        \
+        template <typename T>                     \
+        RK_DEVICE static auto of(T x, T param) {  \
+            return expression;                    \
+        }                                         \
+    };
+
+RK_OP(ucopy, Light, x)
+RK_OP(uneg, Light, negative(x))
+RK_OP(uabs, Light, absolute(x))
+RK_OP(ubitnot, Light, static_cast<T>(~x))
+RK_OP(usqr, Light, multiply(x, x))
+RK_OP(usign, Light, sign(x))
+RK_OP(urelu, Light, relu(x))
+RK_OP(uceil, Light, ceil(x))
+RK_OP(ufloor, Light, floor(x))
+RK_OP(uround, Light, round(x))
+RK_OP(urint, Light, rint(x))
+RK_OP(utrunc, Light, trunc(x))
+RK_OP(urecip, Heavy, 1 / x)
+RK_OP(usqrt, Heavy, sqrt(x))
+RK_OP(ursqrt, Heavy, 1 / sqrt(x))
+RK_OP(uexp, Heavy, exp(x))
+RK_OP(uexp2, Heavy, exp2(x))
+RK_OP(uexpm1, Heavy, expm1(x))
+RK_OP(ulog, Heavy, log(x))
+RK_OP(ulog2, Heavy, log2(x))
+RK_OP(ulog10, Heavy, log10(x))
+RK_OP(ulog1p, Heavy, log1p(x))
+RK_OP(usin, Heavy, sin(x))
+RK_OP(ucos, Heavy, cos(x))
+RK_OP(utan, Heavy, tan(x))
+RK_OP(uasin, Heavy, asin(x))
+RK_OP(uacos, Heavy, acos(x))
+RK_OP(uatan, Heavy, atan(x))
+RK_OP(usinh, Heavy, sinh(x))
+RK_OP(ucosh, Heavy, cosh(x))
+RK_OP(utanh, Heavy, tanh(x))
+RK_OP(uasinh, Heavy, asinh(x))
+RK_OP(uacosh, Heavy, acosh(x))
+RK_OP(uatanh, Heavy, atanh(x))
+RK_OP(uerf, Heavy, erf(x))
+RK_OP(unormcdf, Heavy, normal_cdf(x))
+RK_OP(ugelu, Heavy, gelu(x))
+RK_OP(ugelu_erf, Heavy, gelu_erf(x))
+RK_OP(usigmoid, Heavy, sigmoid(x))
+RK_OP(usilu, Heavy, silu(x))
+RK_OP(usignbit, Light, has_sign(x))
+RK_OP(uisnan, Light, x != x)
+RK_OP(uisinf, Light, absolute(x) == highest<T>())
+RK_OP(uisfinite, Light, absolute(x) < highest<T>())
+RK_OP(ulogical_not, Light, x == 0)
+RK_OP_WITH(uelu, Heavy, elu(x, param))
+RK_OP_WITH(upowf, Heavy, pow(x, param))
+
+template <typename T, typename Op>
+struct Function {
+    RK_DEVICE T operator()(T x) const { return narrow<T>(Op::of(widen(x))); }
+};
+
+template <typename T, typename Op>
+struct FunctionWith {
+    arith<T> param;
+    RK_DEVICE T operator()(T x) const { return narrow<T>(Op::of(widen(x), param)); }
+};
+
+template <typename T, typename Op>
+struct Predicate {
+    using Asked = choose<is_bool<T>, u8, arith<T>>;  // as bool, each of the 16 lanes would take a wave-wide mask
+    RK_DEVICE u8 operator()(T x) const { return Op::of(static_cast<Asked>(widen(x))); }
+};
+
+template <typename T, typename Op>
+struct OfRepresentation {
+    RK_DEVICE T operator()(T x) const { return Op::of(x); }
+};
+
+template <typename T, typename Op>
+struct PredicateOfRepresentation {
+    RK_DEVICE u8 operator()(T x) const { return Op::of(x); }
+};
+
+template <bool Light, typename Out, typename T, typename Op>
+RK_DEVICE void unary(const Space &space, const T *inp, Out *out, Op op) {
+    elementwise<Light>(space, out, op, Operand<T, 0>(space, inp));
+}
+
+// Software conversion makes every function of f8 heavy.
+template <typename Op, typename T>
+constexpr bool is_light = Op::light && !is_same<T, f8_e4m3>;
+
+#define UNARY(op, T)                                                                                        \
+    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out) {                    \
+        unary<is_light<op, T>>({numel, num_dims, info}, inp ? inp : out, out, Function<T, op>());           \
+    }
+#define UNARY_WITH(op, T)                                                                                   \
+    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, T param, const T *inp, T *out) {           \
+        unary<is_light<op, T>>({numel, num_dims, info}, inp ? inp : out, out,                               \
+                               FunctionWith<T, op>{widen(param)});                                          \
+    }
+#define UNARY_BITS(op, T)                                                                                   \
+    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out) {                    \
+        unary<op::light>({numel, num_dims, info}, inp ? inp : out, out, OfRepresentation<T, op>());         \
+    }
+#define PREDICATE_BITS(op, T)                                                                               \
+    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, u8 *out) {                   \
+        unary<op::light>({numel, num_dims, info}, inp, out, PredicateOfRepresentation<T, op>());            \
+    }
+#define PREDICATE(op, T)                                                                                    \
+    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, u8 *out) {                   \
+        unary<is_light<op, T>>({numel, num_dims, info}, inp, out, Predicate<T, op>());                      \
+    }
+
+// Inside the namespace, so that a dtype's short name is its type.
+#include "instances/unary.inc"
+
+}  // namespace rk

@@ -1,0 +1,331 @@
+"""AMD GPUs through hip-python. The bindings load the HIP library on their first call, so importing this module needs
+neither.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+import weakref
+from typing import Any, Final
+
+from attrs import define, field
+
+from rocmkern.drivers.protocol import DeviceInfo, Dims
+from rocmkern.errors import (
+    CodeObjectError,
+    DeviceNotFound,
+    DeviceOutOfMemory,
+    DriverError,
+    DriverUnavailable,
+    KernelNotFound,
+    MemoryFault,
+    RocmkernError,
+)
+
+_ERRORS: Final[dict[str, tuple[type[RocmkernError], str]]] = {
+    "hipErrorOutOfMemory": (DeviceOutOfMemory, "free memory, or use a smaller batch"),
+    "hipErrorNoDevice": (DeviceNotFound, "use an emulator device"),
+    "hipErrorInvalidDevice": (DeviceNotFound, "see rocmkern.devices()"),
+    "hipErrorNoBinaryForGpu": (CodeObjectError, "compile the code object for this device"),
+    "hipErrorInvalidImage": (CodeObjectError, "check the file with `rocmkern inspect`"),
+    "hipErrorSharedObjectSymbolNotFound": (CodeObjectError, "link what the code object leaves undefined"),
+    "hipErrorNotFound": (KernelNotFound, "list the kernels with `rocmkern inspect`"),
+    "hipErrorIllegalAddress": (MemoryFault, "run it on `emulator:…:checked` to find the access"),
+    "hipErrorLaunchFailure": (MemoryFault, "run it on `emulator:…:checked` to find the access"),
+}
+_ANY_ERROR: Final = (DriverError, "see the HIP documentation of the call")
+
+
+@functools.cache
+def _hip() -> Any:
+    try:
+        from hip import hip
+    except ImportError as error:
+        raise DriverUnavailable(f"hip: hip-python can't be imported ({error}); pip install hip-python") from None
+    return hip
+
+
+def check(call: str, *args: Any) -> Any:
+    """Calls `call` of the bindings; its values without the status: None, one value, or a tuple.
+
+    Raises the error class that fits the status. The only place where a status is looked at, save for event queries.
+    """
+    hip = _hip()
+    try:
+        status, *values = getattr(hip, call)(*args)
+    except RuntimeError as error:
+        raise DriverUnavailable(
+            f"{call}: the HIP library can't be used ({error}); install ROCm 6.3 or later, or use an emulator device"
+        ) from None
+    if status != hip.hipError_t.hipSuccess:
+        raise _error(call, status)
+    return values[0] if len(values) == 1 else tuple(values) or None
+
+
+def _error(call: str, status: Any) -> RocmkernError:
+    kind, remedy = _ERRORS.get(status.name, _ANY_ERROR)
+    return kind(f"{call}: {status.name} ({int(status)}); {remedy}")
+
+
+@functools.cache
+def device_count() -> int:
+    """How many devices HIP sees; 0 without hip-python or without the HIP library."""
+    try:
+        return int(check("hipGetDeviceCount"))
+    except (DriverUnavailable, DeviceNotFound):
+        return 0
+
+
+def present() -> tuple[DeviceInfo, ...]:
+    try:
+        return tuple(_info(ordinal) for ordinal in range(device_count()))
+    except DriverUnavailable:  # a library too old for its properties call sees devices that can't be used
+        return ()
+
+
+def open_device(name: str) -> HipDriver:
+    """`hip` or `hip:N`."""
+    ordinal = name.partition(":")[2] or "0"
+    count = int(check("hipGetDeviceCount"))
+    if not ordinal.isdigit() or int(ordinal) >= count:
+        raise DeviceNotFound(f"open: no device {name!r}; HIP sees {count}, numbered from 0")
+    return HipDriver(int(ordinal))
+
+
+def _info(ordinal: int) -> DeviceInfo:
+    properties = _properties(ordinal)
+    x, y, z = (int(n) for n in properties.maxThreadsDim)
+    grid_x, grid_y, grid_z = (int(n) for n in properties.maxGridSize)
+    return DeviceInfo(
+        name=f"hip:{ordinal}",
+        marketing=_text(properties.name),
+        arch=_text(properties.gcnArchName),
+        wave_size=int(properties.warpSize),
+        compute_units=int(properties.multiProcessorCount),
+        max_threads_per_block=int(properties.maxThreadsPerBlock),
+        max_block=(x, y, z),
+        max_grid=(grid_x, grid_y, grid_z),
+        lds_bytes=int(properties.sharedMemPerBlock),
+        total_memory=int(properties.totalGlobalMem),
+        unified=False,
+    )
+
+
+def _properties(ordinal: int) -> Any:
+    """The device's properties; releases before 10 fill a structure that the caller passes."""
+    try:
+        return check("hipGetDeviceProperties", ordinal)
+    except TypeError:
+        properties = _hip().hipDeviceProp_t()
+        check("hipGetDeviceProperties", properties, ordinal)
+        return properties
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode()
+
+
+class _LaunchBuffer(threading.local):
+    """Each thread's argument block, and the five words that tell HIP where it lies: HIP copies it during the launch.
+
+    Packing by hip-python is avoided, since it does not align lists as HIP does and costs 2 us more.
+    """
+
+    _POINTER, _SIZE, _END = 1, 2, 3  # HIP_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
+
+    def __init__(self) -> None:
+        self.resize(1 << 12)
+
+    def resize(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._block = (ctypes.c_ubyte * capacity)()
+        self.view = memoryview(self._block).cast("B")
+        self.size = ctypes.c_size_t()
+        block, size = ctypes.addressof(self._block), ctypes.addressof(self.size)
+        self._words = (ctypes.c_void_p * 5)(self._POINTER, block, self._SIZE, size, self._END)
+        self.address = ctypes.addressof(self._words)
+
+
+@define(eq=False)
+class HipDriver:
+    """One device of HIP. Objects of the bindings are kept by the integer that the protocol hands out; what is destroyed
+    after close() is gone already.
+    """
+
+    ordinal: int
+    info: DeviceInfo = field(init=False)
+    _several: bool = field(init=False)
+    _objects: dict[int, Any] = field(init=False, factory=dict)
+    _functions: dict[int, list[int]] = field(init=False, factory=dict)
+    _pinned: dict[int, int] = field(init=False, factory=dict)
+    _buffer: _LaunchBuffer = field(init=False, factory=_LaunchBuffer)
+    _launch: Any = field(init=False)
+    _success: Any = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.info = _info(self.ordinal)
+        self._several = device_count() > 1
+        self._launch, self._success = _hip().hipModuleLaunchKernel, _hip().hipError_t.hipSuccess
+
+    def close(self) -> None:
+        for kept in (self._objects, self._functions, self._pinned):
+            kept.clear()
+
+    def _select(self) -> None:
+        """Makes this device the calling thread's current one; other libraries may have changed it."""
+        if self._several:
+            check("hipSetDevice", self.ordinal)
+
+    def alloc(self, nbytes: int) -> int:
+        self._select()
+        return int(check("hipMalloc", nbytes))
+
+    def free(self, address: int) -> None:
+        self._select()
+        check("hipFree", address)
+
+    def alloc_pinned(self, nbytes: int) -> memoryview:
+        self._select()
+        address = int(check("hipHostMalloc", nbytes, 0))
+        block = (ctypes.c_ubyte * nbytes).from_address(address)
+        self._pinned[address] = address + nbytes
+        weakref.finalize(block, self._free_pinned, address)  # every view and array on the block keeps it alive
+        return memoryview(block).cast("B")
+
+    def _free_pinned(self, address: int) -> None:
+        if self._pinned.pop(address, None) is not None:
+            check("hipHostFree", address)
+
+    def is_pinned(self, view: memoryview) -> bool:
+        if not self._pinned or not view.nbytes:
+            return False
+        first = ctypes.addressof(ctypes.c_char.from_buffer(view)) if not view.readonly else 0
+        return any(start <= first and first + view.nbytes <= end for start, end in list(self._pinned.items()))
+
+    def memory_info(self) -> tuple[int, int]:
+        self._select()
+        free, total = check("hipMemGetInfo")
+        return int(free), int(total)
+
+    def view(self, address: int, nbytes: int) -> memoryview | None:
+        return None
+
+    def copy_to_device(self, address: int, source: memoryview, stream: int) -> None:
+        self._copy(address, source, source.nbytes, "hipMemcpyHostToDevice", stream)
+
+    def copy_to_host(self, target: memoryview, address: int, stream: int) -> None:
+        self._copy(target, address, target.nbytes, "hipMemcpyDeviceToHost", stream)
+
+    def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        self._copy(target, source, nbytes, "hipMemcpyDeviceToDevice", stream)
+
+    def _copy(self, target: int | memoryview, source: int | memoryview, nbytes: int, kind: str, stream: int) -> None:
+        if not nbytes:
+            return
+        self._select()
+        direction = getattr(_hip().hipMemcpyKind, kind)
+        if stream:
+            check("hipMemcpyAsync", target, source, nbytes, direction, self._objects[stream])
+        else:
+            check("hipMemcpy", target, source, nbytes, direction)
+
+    def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
+        if nbytes:
+            self._select()
+            check("hipMemsetAsync", address, byte, nbytes, self._stream(stream))
+
+    def create_stream(self) -> int:
+        self._select()
+        return self._keep(check("hipStreamCreate"))
+
+    def destroy_stream(self, stream: int) -> None:
+        held = self._objects.pop(stream, None)
+        if held is not None:
+            check("hipStreamSynchronize", held)
+            check("hipStreamDestroy", held)
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._select()
+        check("hipStreamSynchronize", self._stream(stream))
+
+    def stream_wait_event(self, stream: int, event: int) -> None:
+        self._select()
+        check("hipStreamWaitEvent", self._stream(stream), self._objects[event], 0)
+
+    def create_event(self) -> int:
+        self._select()
+        return self._keep(check("hipEventCreate"))
+
+    def destroy_event(self, event: int) -> None:
+        held = self._objects.pop(event, None)
+        if held is not None:
+            check("hipEventDestroy", held)
+
+    def record_event(self, event: int, stream: int) -> None:
+        self._select()
+        check("hipEventRecord", self._objects[event], self._stream(stream))
+
+    def query_event(self, event: int) -> bool:
+        (status,) = _hip().hipEventQuery(self._objects[event])
+        if status == _hip().hipError_t.hipErrorNotReady:
+            return False
+        if status != self._success:
+            raise _error("hipEventQuery", status)
+        return True
+
+    def synchronize_event(self, event: int) -> None:
+        check("hipEventSynchronize", self._objects[event])
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        return float(check("hipEventElapsedTime", self._objects[start], self._objects[end]))
+
+    def synchronize(self) -> None:
+        self._select()
+        check("hipDeviceSynchronize")
+
+    def load_module(self, image: bytes) -> int:
+        self._select()
+        module = check("hipModuleLoadData", image)
+        handle = self._keep(module)
+        self._objects[handle] = (module, image)  # HIP reads the image as long as the module lives
+        self._functions[handle] = []
+        return handle
+
+    def unload_module(self, module: int) -> None:
+        held = self._objects.pop(module, None)
+        if held is None:
+            return
+        self.synchronize()
+        for function in self._functions.pop(module):
+            self._objects.pop(function, None)
+        check("hipModuleUnload", held[0])
+
+    def function(self, module: int, name: str) -> int:
+        handle = self._keep(check("hipModuleGetFunction", self._objects[module][0], name.encode()))
+        self._functions[module].append(handle)
+        return handle
+
+    def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
+        if self._several:
+            self._select()
+        buffer, nbytes = self._buffer, len(arguments)
+        if nbytes > buffer.capacity:
+            buffer.resize(nbytes)
+        buffer.view[:nbytes] = arguments
+        buffer.size.value = nbytes
+        extra = buffer.address if nbytes else None
+        kernel, queue = self._objects[function], self._objects[stream] if stream else None
+        (status,) = self._launch(kernel, *grid, *block, shared_bytes, queue, None, extra)
+        if status != self._success:
+            raise _error("hipModuleLaunchKernel", status)
+
+    def _stream(self, stream: int) -> Any:
+        return self._objects[stream] if stream else None
+
+    def _keep(self, thing: Any) -> int:
+        """`thing` under its own address."""
+        handle = int(thing)
+        self._objects[handle] = thing
+        return handle

@@ -1,0 +1,74 @@
+"""Kernels of the package by family and symbol, each loaded once a thread."""
+
+from __future__ import annotations
+
+import threading
+
+from attrs import define, field
+
+from rocmkern import targets
+from rocmkern.kernels import families, files
+from rocmkern.runtime import Device, Function, Module, default_device
+
+
+def code_object_path(family: str, arch: str) -> str:
+    """The packaged file of `family` that serves a device of `arch` best.
+
+    Raises ModuleNotShipped for an unknown family, TargetNotBuilt if no file of it fits.
+    """
+    families.family(family)
+    folder = files.code_objects()
+    pattern = targets.file_name(family, arch)
+    available = tuple(sorted(path.parent.name for path in folder.glob(f"*/{pattern}")))
+    return str(folder / targets.resolve(arch, available) / pattern)
+
+
+@define(eq=False)
+class KernelCache:
+    """(device, family) → Module and (device, symbol) → Function. Belongs to one thread, so looking up takes no lock."""
+
+    _modules: dict[tuple[Device, str], Module] = field(init=False, factory=dict)
+    _functions: dict[tuple[int, str, str], Function] = field(init=False, factory=dict)
+
+    @staticmethod
+    def current() -> KernelCache:
+        """The calling thread's cache."""
+        cache: KernelCache | None = getattr(_local, "cache", None)
+        if cache is None:
+            cache = _local.cache = KernelCache()
+        return cache
+
+    def function(self, family: str, symbol: str, device: Device) -> Function:
+        """The kernel `symbol` of `family` on `device`. Raises KernelNotFound with near matches."""
+        key = (id(device.driver), family, symbol)
+        found = self._functions.get(key)
+        if found is None:
+            found = self._functions[key] = self._load(family, symbol, device)
+        return found
+
+    def module(self, family: str, device: Device) -> Module:
+        """The loaded code object of `family` on `device`."""
+        module = self._modules.get((device, family))
+        if module is None or module.is_closed:
+            module = self._modules[device, family] = Module.load(code_object_path(family, device.info.arch), device)
+        return module
+
+    def _load(self, family: str, symbol: str, device: Device) -> Function:
+        spec = families.family(family).by_symbol.get(symbol)
+        return self.module(family, device).get_function(symbol, spec.parameters if spec is not None else None)
+
+    def clear(self) -> None:
+        """Forgets everything; modules are unloaded with their last function."""
+        self._functions.clear()
+        self._modules.clear()
+
+
+_local = threading.local()
+
+
+def get_kernel(family: str, symbol: str, device: Device | None = None) -> Function:
+    """The packaged kernel `symbol` of `family`, on `device` or the default device, from the thread's cache.
+
+    Raises ModuleNotShipped, TargetNotBuilt or KernelNotFound (each a LookupError).
+    """
+    return KernelCache.current().function(family, symbol, default_device() if device is None else device)

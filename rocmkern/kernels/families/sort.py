@@ -1,0 +1,81 @@
+"""sort: argsort as Candle has it, sorted rows of any length, search and comparison in sorted data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rocmkern import dtypes
+from rocmkern.dtypes import DType
+from rocmkern.kernels.catalogue import (
+    Family,
+    KernelSpec,
+    Parameter,
+    bits_type,
+    by_size,
+    changed,
+    result,
+    scalar,
+    source,
+)
+
+_U32: Final = dtypes.uint32
+_ROWS: Final = (scalar("rows"), scalar("ncols"), scalar("tiles"), scalar("shift", _U32))
+
+
+def _spec(symbol: str, parameters: tuple[Parameter, ...], macro: str, argument: str) -> KernelSpec:
+    return KernelSpec(symbol, "sort", parameters, f"{macro}({argument})")
+
+
+def _element(t: DType) -> Iterator[KernelSpec]:
+    x, descending = source("x", t), scalar("descending", dtypes.bool_)
+    positions = (x, result("dst", _U32), scalar("ncols", dtypes.int32), scalar("ncols_pad", dtypes.int32))
+    rows = (
+        x, result("values", t, nullable=True), result("indices", _U32, nullable=True), scalar("rows"),
+        scalar("ncols", _U32), scalar("kept", _U32), scalar("lanes", _U32), descending,
+    )  # fmt: skip
+    keys = (scalar("numel"), x, result("keys", bits_type(t)), descending)
+    search = (
+        scalar("n"), scalar("numel"), source("sorted", t), source("values", t), result("out", dtypes.int64),
+        scalar("right", dtypes.bool_),
+    )  # fmt: skip
+    yield _spec(f"asort_asc_{t.short}", positions, "ARGSORT_ASCENDING", t.short)
+    yield _spec(f"asort_desc_{t.short}", positions, "ARGSORT_DESCENDING", t.short)
+    yield _spec(f"sort_rows_{t.short}", rows, "SORT_ROWS", t.short)
+    yield _spec(f"sort_keys_{t.short}", keys, "SORT_KEYS", t.short)
+    yield _spec(f"searchsorted_{t.short}", search, "SEARCH_SORTED", t.short)
+    yield _spec(f"changes_{t.short}", (scalar("numel"), x, result("flags", dtypes.bool_)), "MARK_CHANGES", t.short)
+
+
+def _radix(key: DType) -> Iterator[KernelSpec]:
+    count = (source("keys", key), result("counts", _U32), *_ROWS)
+    scatter = (
+        source("keys_in", key), source("positions_in", _U32, nullable=True),
+        result("keys_out", key, nullable=True), result("positions_out", _U32),
+        source("counts", _U32), source("totals", _U32), *_ROWS,
+    )  # fmt: skip
+    yield _spec(f"radix_count_{key.short}", count, "RADIX_COUNT", key.short)
+    yield _spec(f"radix_scatter_{key.short}", scatter, "RADIX_SCATTER", key.short)
+
+
+_SCAN: Final = _spec(
+    "radix_scan",
+    (scalar("lines"), scalar("n"), changed("counts", _U32), result("totals", _U32)),
+    "SCAN_LINES",
+    "radix_scan",
+)
+
+FAMILY: Final = Family(
+    "sort",
+    "stable order of rows of any length, NaN last; search and comparison in sorted data",
+    tuple(
+        sorted(
+            (
+                *(k for t in by_size(dtypes.ALL) for k in _element(t)),
+                *(k for key in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64) for k in _radix(key)),
+                _SCAN,
+            ),
+            key=lambda kernel: kernel.instance.partition("(")[0],
+        )
+    ),
+)

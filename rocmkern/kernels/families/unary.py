@@ -1,0 +1,48 @@
+"""unary: functions and predicates of one tensor."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocmkern import dtypes
+from rocmkern.dtypes import DType
+from rocmkern.kernels.catalogue import FLOATS, INTEGERS, LAYOUT, NUMBERS, Family, KernelSpec, result, scalar, source
+
+# Operations and the dtypes they have, by the macro that defines the kernel.
+_ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
+    "UNARY": (
+        *((op, NUMBERS) for op in ("usqr", "usign")),
+        *(
+            (op, FLOATS)
+            for op in (
+                "urelu", "uceil", "ufloor", "uround", "urint", "utrunc", "urecip", "usqrt", "ursqrt",
+                "uexp", "uexp2", "uexpm1", "ulog", "ulog2", "ulog10", "ulog1p",
+                "usin", "ucos", "utan", "uasin", "uacos", "uatan",
+                "usinh", "ucosh", "utanh", "uasinh", "uacosh", "uatanh",
+                "uerf", "unormcdf", "ugelu", "ugelu_erf", "usigmoid", "usilu",
+            )
+        ),
+    ),
+    "UNARY_WITH": (("uelu", FLOATS), ("upowf", FLOATS)),
+    "UNARY_BITS": (("ucopy", dtypes.ALL), ("uneg", NUMBERS), ("uabs", NUMBERS), ("ubitnot", INTEGERS)),
+    "PREDICATE": (
+        *((op, FLOATS) for op in ("uisnan", "uisinf", "uisfinite")),
+        ("ulogical_not", dtypes.ALL),
+    ),
+    "PREDICATE_BITS": (("usignbit", FLOATS),),
+}  # fmt: skip
+
+
+def _unary(macro: str, op: str, t: DType) -> KernelSpec:
+    predicate = macro.startswith("PREDICATE")
+    param = (scalar("param", t),) if macro == "UNARY_WITH" else ()
+    out = dtypes.uint8 if predicate else t
+    parameters = (*LAYOUT, *param, source("inp", t, nullable=not predicate), result("out", out))
+    return KernelSpec(f"{op}_{t.short}", "unary", parameters, f"{macro}({op}, {t.short})")
+
+
+FAMILY: Final = Family(
+    "unary",
+    "functions and predicates of one tensor",
+    tuple(_unary(macro, op, t) for macro, rows in _ROWS.items() for op, kinds in rows for t in kinds),
+)

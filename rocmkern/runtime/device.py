@@ -1,0 +1,130 @@
+"""A device: memory, streams, events and modules come from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from rocmkern import drivers
+from rocmkern.drivers.protocol import DeviceInfo, Driver
+from rocmkern.errors import ClosedError
+from rocmkern.runtime.pool import MemoryPool
+
+if TYPE_CHECKING:
+    from rocmkern.runtime.memory import DeviceMemory, PinnedMemory
+    from rocmkern.runtime.stream import Event, Stream
+
+_POOLS: dict[Driver, MemoryPool] = {}
+
+
+def _pool_of(driver: Driver) -> MemoryPool:
+    pool = _POOLS.get(driver)
+    if pool is None:
+        pool = _POOLS.setdefault(driver, MemoryPool(driver.alloc, driver.free, keeps=not driver.info.checked))
+    return pool
+
+
+@define(eq=False, repr=False)
+class Device:
+    """An open device by name: `hip:0`, `emulator:gfx942`; by default what ROCMKERN_DEVICE says, else the first real
+    device, else the emulator. Two devices of one name share memory and are equal.
+
+    Raises DeviceNotFound if there is none of that name, DriverUnavailable if its driver can't be loaded.
+    """
+
+    name: str | None = None
+    _driver: Driver = field(init=False)
+    _pool: MemoryPool = field(init=False)
+    is_closed: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._driver = drivers.open(self.name)
+        self._pool = _pool_of(self._driver)
+        self.name = self._driver.info.name
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self._driver.info
+
+    @property
+    def driver(self) -> Driver:
+        """The driver, for what the object model does not cover."""
+        if self.is_closed:
+            raise ClosedError(f"device {self.name}: it is closed; open it again with Device({self.name!r})")
+        return self._driver
+
+    def alloc(self, nbytes: int) -> DeviceMemory:
+        """Uninitialised memory of `nbytes`. Raises DeviceOutOfMemory."""
+        from rocmkern.runtime.memory import DeviceMemory
+
+        return DeviceMemory(self, nbytes)
+
+    def alloc_pinned(self, nbytes: int) -> PinnedMemory:
+        """Host memory that asynchronous copies can read and write directly."""
+        from rocmkern.runtime.memory import PinnedMemory
+
+        return PinnedMemory(self, nbytes)
+
+    def create_stream(self) -> Stream:
+        from rocmkern.runtime.stream import Stream
+
+        return Stream(self)
+
+    def create_event(self) -> Event:
+        from rocmkern.runtime.stream import Event
+
+        return Event(self)
+
+    def synchronize(self) -> None:
+        """Waits for all work on the device, and raises what went wrong in it."""
+        self.driver.synchronize()
+
+    def memory_info(self) -> tuple[int, int]:
+        """Free and total bytes; memory that the pool keeps counts as free."""
+        free, total = self.driver.memory_info()
+        return free + self._pool.cached_bytes, total
+
+    def trim(self) -> int:
+        """Returns the memory that the pool keeps to the driver; how many bytes that were."""
+        self.driver.synchronize()
+        return self._pool.trim()
+
+    def close(self) -> None:
+        """Ends the use of this object. What came from it stays valid until it is closed itself."""
+        self.is_closed = True
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self._driver is other._driver
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"Device({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Device, (self.name,))
+
+
+def devices() -> tuple[DeviceInfo, ...]:
+    """What can be opened here, real devices first; the `name` of each is what Device() takes."""
+    return drivers.present()
+
+
+def default_device() -> Device:
+    """The device that is used where none is named."""
+    global _default
+    name = drivers.default_name()
+    if _default is None or _default.name != name:
+        _default = Device(name)
+    return _default
+
+
+_default: Device | None = None

@@ -1,0 +1,135 @@
+"""A kernel that can be launched."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from rocmkern.codeobject import Kernel
+from rocmkern.drivers.protocol import DeviceInfo, Dims, Driver
+from rocmkern.errors import ArgumentError, ClosedError, LaunchError
+from rocmkern.runtime import arguments, trace
+from rocmkern.runtime.dim3 import DimLike, sizes
+from rocmkern.runtime.memory import DeviceMemory
+from rocmkern.runtime.stream import Stream
+
+if TYPE_CHECKING:
+    from rocmkern.runtime.module import Module
+
+# AMD's dispatch packet holds the grid as 32-bit counts of work-items; older HIP wraps silently beyond.
+_LARGEST_AXIS: Final = (1 << 32) - 1
+_REMEMBERED_GEOMETRIES: Final = 4096
+
+
+@define(eq=False, repr=False)
+class Function:
+    """A kernel of a loaded module: `function(*args, grid=, block=, shared_bytes=0, stream=None)` launches it.
+
+    Arguments and geometry are checked before the launch; ArgumentError and LaunchError name the kernel, what came and
+    what was wanted.
+    """
+
+    module: Module
+    kernel: Kernel
+    parameters: Sequence[arguments.Parameter] | None = None
+    _handle: int = field(init=False)
+    _driver: Driver = field(init=False)
+    _packer: arguments.Packer = field(init=False)
+    _geometries: dict[tuple[DimLike, DimLike, int], tuple[Dims, Dims]] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._driver = self.module.device.driver
+        self._packer = arguments.packer(self.kernel, self.parameters, self._driver)
+        self._handle = self._driver.function(self.module.handle, self.kernel.name)
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def signature(self) -> str:
+        """The call as one would write it, with names and dtypes where they are known."""
+        return self._packer.signature()
+
+    def __call__(
+        self, *args: Any, grid: DimLike, block: DimLike, shared_bytes: int = 0, stream: Stream | None = None
+    ) -> None:
+        """Launches the kernel; returns before it is done."""
+        self.launch_packed(self._packer.pack(args), grid=grid, block=block, shared_bytes=shared_bytes, stream=stream)
+        if stream is not None:
+            for value in args:
+                memory = value if isinstance(value, DeviceMemory) else getattr(value, "memory", None)
+                if memory is not None:
+                    memory.used_on(stream)
+
+    def pack(self, *args: Any) -> bytes:
+        """The argument block that a launch with `args` would pass."""
+        return self._packer.pack(args)
+
+    def launch_packed(
+        self, packed: bytes, *, grid: DimLike, block: DimLike, shared_bytes: int = 0, stream: Stream | None = None
+    ) -> None:
+        """Launches with an argument block made elsewhere. Its pointers are not checked."""
+        if len(packed) < self.kernel.explicit_bytes:
+            raise ArgumentError(
+                f"launch {self.name}: an argument block of {len(packed)} bytes came, the kernel reads "
+                f"{self.kernel.explicit_bytes}; pack all arguments"
+            )
+        if self.module.is_closed:
+            raise ClosedError(f"launch {self.name}: its module is closed; load it again")
+        try:
+            geometry = self._geometries[grid, block, shared_bytes]
+        except (KeyError, TypeError):  # not seen yet, or a list
+            geometry = self._check(grid, block, shared_bytes)
+        handle = 0 if stream is None else stream.handle_for(self._driver)
+        tracing = trace.active
+        if tracing is not None:
+            tracing.begin(self, handle)
+        self._driver.launch(self._handle, geometry[0], geometry[1], shared_bytes, handle, packed)
+        if tracing is not None:
+            tracing.end(handle)
+
+    def _check(self, grid: DimLike, block: DimLike, shared_bytes: int) -> tuple[Dims, Dims]:
+        geometry = sizes(grid, "grid"), sizes(block, "block")
+        check_geometry(self.kernel, self._driver.info, *geometry, shared_bytes)
+        if len(self._geometries) >= _REMEMBERED_GEOMETRIES:
+            self._geometries.clear()
+        if isinstance(grid, Hashable) and isinstance(block, Hashable):
+            self._geometries[grid, block, shared_bytes] = geometry
+        return geometry
+
+    def __repr__(self) -> str:
+        return f"Function({self.signature} on {self.module.device.name})"
+
+
+def check_geometry(kernel: Kernel, info: DeviceInfo, grid: Dims, block: Dims, shared_bytes: int) -> None:
+    """Raises LaunchError if the kernel or the device can't run that grid, block and dynamic LDS size."""
+    where = f"launch {kernel.name}:"
+    for what, dims, limit in (("grid", grid, info.max_grid), ("block", block, info.max_block)):
+        for axis, n, most in zip("xyz", dims, limit, strict=True):
+            if not 1 <= n <= most:
+                raise LaunchError(f"{where} {what}.{axis} is {n}; {info.name} takes 1 to {most}")
+    threads = block[0] * block[1] * block[2]
+    most_threads = min(kernel.max_threads_per_block, info.max_threads_per_block)
+    if threads > most_threads:
+        raise LaunchError(
+            f"{where} block {block} has {threads} threads, the kernel takes at most {most_threads}; use a smaller block"
+        )
+    if kernel.required_block is not None and block != kernel.required_block:
+        raise LaunchError(
+            f"{where} block is {block}, the kernel was compiled for exactly {kernel.required_block}; use that block"
+        )
+    for axis, groups, size in zip("xyz", grid, block, strict=True):
+        if groups * size > _LARGEST_AXIS:
+            raise LaunchError(
+                f"{where} grid.{axis} × block.{axis} is {groups} × {size} = {groups * size} work-items, 2³² − 1 is the "
+                "most; use a smaller grid and a grid-stride loop"
+            )
+    lds = kernel.lds_size + shared_bytes
+    if shared_bytes < 0 or lds > info.lds_bytes:
+        raise LaunchError(
+            f"{where} {kernel.lds_size} bytes of LDS in the kernel + shared_bytes={shared_bytes} is {lds}, "
+            f"{info.name} has {info.lds_bytes}; ask for at most {info.lds_bytes - kernel.lds_size}"
+        )

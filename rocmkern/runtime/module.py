@@ -1,0 +1,112 @@
+"""A code object loaded on a device."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from rocmkern import codeobject
+from rocmkern.codeobject import CodeObject, Kernel
+from rocmkern.dtypes import BY_SHORT
+from rocmkern.errors import ClosedError, CodeObjectError, KernelNotFound
+from rocmkern.runtime.arguments import Parameter
+from rocmkern.runtime.device import Device, default_device
+from rocmkern.runtime.function import Function
+
+
+@define(eq=False, repr=False)
+class Module:
+    """A loaded code object. Make it with Module.load or Module.load_data."""
+
+    device: Device
+    code_object: CodeObject
+    name: str = "module"
+    _handle: int = field(init=False)
+    _finalizer: Any = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        undefined = self.code_object.undefined_symbols
+        if undefined:
+            raise CodeObjectError(
+                f"load {self.name}: symbols that nothing defines: {', '.join(undefined)}; "
+                "link the device libraries that hold them"
+            )
+        driver = self.device.driver
+        self._handle = driver.load_module(self.code_object.image)
+        self._finalizer = weakref.finalize(self, driver.unload_module, self._handle)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], device: Device | None = None) -> Module:
+        """Loads a file: a code object, or an offload bundle of which the device's part is taken.
+
+        Raises FileNotFoundError, CodeObjectError if it can't be read, TargetNotBuilt if it is for other devices.
+        """
+        return _load(Path(path).read_bytes(), device, Path(path).name)
+
+    @staticmethod
+    def load_data(data: bytes, device: Device | None = None) -> Module:
+        """Loads the bytes of such a file."""
+        return _load(data, device, "module")
+
+    @property
+    def handle(self) -> int:
+        if not self._finalizer.alive:
+            raise ClosedError(f"module {self.name}: it is closed; load it again")
+        return self._handle
+
+    @property
+    def is_closed(self) -> bool:
+        return not self._finalizer.alive
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """What the module holds, with arguments, registers, LDS and wave size."""
+        return self.code_object.kernels
+
+    def get_function(self, name: str, parameters: Sequence[Parameter] | None = None) -> Function:
+        """The kernel `name`; `parameters` declare names and dtypes, so that it takes Python numbers.
+
+        Raises KernelNotFound with the names that come near.
+        """
+        kernel = self.kernels.get(name)
+        if kernel is None:
+            raise KernelNotFound(self._not_found(name))
+        return Function(self, kernel, parameters)
+
+    def _not_found(self, name: str) -> str:
+        stem = name.rsplit("_", 1)[0]
+        dtypes = [short for short in BY_SHORT if f"{stem}_{short}" in self.kernels]
+        near = difflib.get_close_matches(name, self.kernels, n=5, cutoff=0.5)
+        if dtypes:
+            hint = f"it has {stem} for {', '.join(dtypes)}"
+        elif near:
+            hint = f"did you mean {', '.join(near)}?"
+        elif len(self.kernels) <= 8:
+            hint = f"it has {', '.join(self.kernels) or 'no kernels'}"
+        else:
+            hint = f"it has {len(self.kernels)} kernels, listed by `rocmkern inspect`"
+        return f"get_function: no kernel {name!r} in {self.name} for {self.code_object.target}; {hint}"
+
+    def close(self) -> None:
+        """Unloads the code. Again does nothing."""
+        self._finalizer()
+
+    def __enter__(self) -> Module:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Module({self.name}: {len(self.kernels)} kernels for {self.code_object.target} on {self.device.name})"
+
+
+def _load(data: bytes, device: Device | None, name: str) -> Module:
+    device = default_device() if device is None else device
+    return Module(device, codeobject.read(data, device.info.arch), name)

@@ -1,0 +1,78 @@
+"""Which kernels ran, how often and how long."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from attrs import define, field, frozen
+
+from rocmkern.errors import ClosedError
+
+if TYPE_CHECKING:
+    from rocmkern.drivers.protocol import Driver
+    from rocmkern.runtime.function import Function
+
+active: Trace | None = None
+
+
+@frozen
+class KernelTime:
+    """The launches of one kernel and their time together, in milliseconds by the device's events."""
+
+    kernel: str
+    launches: int
+    milliseconds: float
+
+
+@define(eq=False)
+class Trace:
+    """Records every launch of the process while it is entered: `with rk.Trace() as trace: …; trace.totals()`.
+
+    Timing events lie between the launches, so a trace costs some microseconds a launch.
+    """
+
+    _events: list[tuple[str, Driver, int, int]] = field(init=False, factory=list)
+    _totals: list[KernelTime] = field(init=False, factory=list)
+    _open: tuple[str, Driver, int] | None = field(init=False, default=None)
+
+    def __enter__(self) -> Trace:
+        global active
+        if active is not None:
+            raise ClosedError("trace: another trace is entered already; leave it first")
+        active = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        global active
+        active = None
+        self._collect()
+
+    def begin(self, function: Function, stream: int) -> None:
+        driver = function.module.device.driver
+        start = driver.create_event()
+        driver.record_event(start, stream)
+        self._open = (function.name, driver, start)
+
+    def end(self, stream: int) -> None:
+        if self._open is not None:
+            name, driver, start = self._open
+            stop = driver.create_event()
+            driver.record_event(stop, stream)
+            self._events.append((name, driver, start, stop))
+            self._open = None
+
+    def _collect(self) -> None:
+        times: dict[str, list[float]] = {}
+        for name, driver, start, stop in self._events:
+            driver.synchronize_event(stop)
+            times.setdefault(name, []).append(driver.elapsed_ms(start, stop))
+            driver.destroy_event(start)
+            driver.destroy_event(stop)
+        self._events.clear()
+        rows = [KernelTime(name, len(each), sum(each)) for name, each in times.items()]
+        self._totals = sorted(rows, key=lambda row: -row.milliseconds)
+
+    def totals(self) -> list[KernelTime]:
+        """One row per kernel, the longest first; empty until the trace is left."""
+        return self._totals

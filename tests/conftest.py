@@ -1,0 +1,37 @@
+"""Fixtures: one test body for every driver present."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rocmkern.runtime import Device
+from tests import hip_double
+
+DEVICES = ("emulator:gfx90a", "emulator:gfx942", "emulator:gfx950")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--device", action="append", metavar="NAME", help="run kernel tests on this device instead; may be repeated"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "device" in metafunc.fixturenames:
+        names = metafunc.config.getoption("--device") or DEVICES
+        metafunc.parametrize("device", names, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def device(request: pytest.FixtureRequest) -> Device:
+    """Each device that kernels are tested on."""
+    return Device(request.param)
+
+
+@pytest.fixture
+def double() -> Iterator[hip_double.Double]:
+    """HIP's stand-in with two gfx942 devices, `hip:0` and `hip:1`."""
+    with hip_double.present() as found:
+        yield found

@@ -1,0 +1,263 @@
+// A stand-in for libamdhip64.so: the HIP calls that the driver makes, in host memory. It records what arrives, answers as
+// the real runtime was seen to answer, and fails on demand. Kernels are not run.
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    NO_BINARY_FOR_GPU = 209,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    NOT_READY = 600,
+};
+enum { BLOCKS = 1 << 16, LOG_BYTES = 1 << 20, ARGUMENT_BYTES = 1 << 12 };
+static const size_t MEMORY_BYTES = (size_t)1 << 30;
+
+static int device_count = 0, current_device = 0, event_ready = 1;
+static struct { char *start; size_t size; int device; } blocks[BLOCKS];
+static size_t block_count = 0, allocated_bytes = 0;
+static char log_text[LOG_BYTES];
+static size_t log_length = 0;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned char last_arguments[ARGUMENT_BYTES];
+static size_t last_size = 0;
+static struct { char call[64]; int status; } planned;
+static char architecture[256] = "gfx942:sramecc+:xnack-";
+static int machine = 0x4c, generic_machine = 0x5f;
+
+// Controls, called by the tests.
+void double_devices(int count) { device_count = count; }
+void double_architecture(const char *name, int mach, int generic) {
+    snprintf(architecture, sizeof architecture, "%s", name);
+    machine = mach;
+    generic_machine = generic;
+}
+void double_fail(const char *call, int status) {
+    snprintf(planned.call, sizeof planned.call, "%s", call);
+    planned.status = status;
+}
+void double_events_ready(int ready) { event_ready = ready; }
+void double_reset(void) { log_length = 0; log_text[0] = 0; planned.call[0] = 0; event_ready = 1; last_size = 0; }
+const char *double_log(void) { return log_text; }
+const unsigned char *double_arguments(void) { return last_arguments; }
+size_t double_arguments_size(void) { return last_size; }
+size_t double_allocated(void) { return allocated_bytes; }
+
+static void note(const char *format, ...) {
+    pthread_mutex_lock(&log_lock);
+    if (log_length > LOG_BYTES - 512) log_length = 0;
+    va_list list;
+    va_start(list, format);
+    log_length += (size_t)vsnprintf(log_text + log_length, 512, format, list);
+    va_end(list);
+    pthread_mutex_unlock(&log_lock);
+}
+
+static int fails(const char *call) {
+    if (strcmp(planned.call, call) != 0) return SUCCESS;
+    planned.call[0] = 0;
+    return planned.status;
+}
+#define ANSWER_PLANNED() do { int status = fails(__func__); if (status) return status; } while (0)
+
+static size_t find_block(const void *address) {
+    for (size_t i = block_count; i-- > 0;)
+        if ((const char *)address >= blocks[i].start && (const char *)address < blocks[i].start + blocks[i].size) return i;
+    return BLOCKS;
+}
+
+static int fits(const void *address, size_t size) {
+    size_t i = find_block(address);
+    return i < BLOCKS && (const char *)address + size <= blocks[i].start + blocks[i].size;
+}
+
+int hipGetDeviceCount(int *count) {
+    *count = device_count;
+    return device_count ? SUCCESS : NO_DEVICE;
+}
+
+// Offsets of hipDeviceProp_tR0600.
+int hipGetDevicePropertiesR0600(char *properties, int device) {
+    if (device < 0 || device >= device_count) return INVALID_DEVICE;
+    memset(properties, 0, 1472);
+    snprintf(properties, 256, "Double %d", device);
+    *(size_t *)(properties + 288) = MEMORY_BYTES;
+    *(size_t *)(properties + 296) = 65536;
+    *(int *)(properties + 308) = 64;
+    *(int *)(properties + 320) = 1024;
+    for (int axis = 0; axis < 3; ++axis) ((int *)(properties + 324))[axis] = 1024;
+    ((int *)(properties + 336))[0] = 2147483647;
+    ((int *)(properties + 336))[1] = ((int *)(properties + 336))[2] = 65536;
+    *(int *)(properties + 388) = 304;
+    snprintf(properties + 1160, 256, "%s", architecture);
+    return SUCCESS;
+}
+
+int hipSetDevice(int device) {
+    if (device < 0 || device >= device_count) return INVALID_DEVICE;
+    current_device = device;
+    return SUCCESS;
+}
+
+int hipMalloc(void **pointer, size_t size) {
+    *pointer = NULL;
+    ANSWER_PLANNED();
+    if (size > MEMORY_BYTES - allocated_bytes || block_count == BLOCKS) return OUT_OF_MEMORY;
+    char *start = malloc(size ? size : 1);
+    blocks[block_count].start = start;
+    blocks[block_count].size = size;
+    blocks[block_count++].device = current_device;
+    allocated_bytes += size;
+    *pointer = start;
+    note("hipMalloc %zu device %d\n", size, current_device);
+    return SUCCESS;
+}
+
+int hipFree(void *pointer) {
+    ANSWER_PLANNED();
+    if (!pointer) return SUCCESS;
+    size_t i = find_block(pointer);
+    if (i == BLOCKS || blocks[i].start != pointer) return INVALID_VALUE;
+    allocated_bytes -= blocks[i].size;
+    note("hipFree %zu\n", blocks[i].size);
+    free(pointer);
+    blocks[i] = blocks[--block_count];
+    return SUCCESS;
+}
+
+int hipHostMalloc(void **pointer, size_t size, unsigned flags) {
+    *pointer = NULL;
+    ANSWER_PLANNED();
+    *pointer = malloc(size);
+    note("hipHostMalloc %zu\n", size);
+    return SUCCESS;
+}
+
+int hipHostFree(void *pointer) {
+    free(pointer);
+    note("hipHostFree\n");
+    return SUCCESS;
+}
+
+int hipMemGetInfo(size_t *available, size_t *total) {
+    *available = MEMORY_BYTES - allocated_bytes;
+    *total = MEMORY_BYTES;
+    return SUCCESS;
+}
+
+static int copy(void *target, const void *source, size_t size, int kind) {
+    int to_device = kind == 1 || kind == 3, from_device = kind == 2 || kind == 3;
+    if ((to_device && !fits(target, size)) || (from_device && !fits(source, size))) return INVALID_VALUE;
+    memmove(target, source, size);
+    return SUCCESS;
+}
+
+int hipMemcpy(void *target, const void *source, size_t size, int kind) {
+    ANSWER_PLANNED();
+    note("hipMemcpy %zu kind %d\n", size, kind);
+    return copy(target, source, size, kind);
+}
+
+int hipMemcpyAsync(void *target, const void *source, size_t size, int kind, void *stream) {
+    ANSWER_PLANNED();
+    note("hipMemcpyAsync %zu kind %d stream %d\n", size, kind, stream != NULL);
+    return copy(target, source, size, kind);
+}
+
+int hipMemsetAsync(void *target, int value, size_t size, void *stream) {
+    if (!fits(target, size)) return INVALID_VALUE;
+    memset(target, value, size);
+    note("hipMemsetAsync %zu stream %d\n", size, stream != NULL);
+    return SUCCESS;
+}
+
+int hipStreamCreate(void **stream) { *stream = malloc(16); note("hipStreamCreate\n"); return SUCCESS; }
+int hipStreamDestroy(void *stream) { free(stream); note("hipStreamDestroy\n"); return SUCCESS; }
+int hipStreamSynchronize(void *stream) {
+    ANSWER_PLANNED();
+    note("hipStreamSynchronize stream %d\n", stream != NULL);
+    return SUCCESS;
+}
+int hipStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    note("hipStreamWaitEvent stream %d\n", stream != NULL);
+    return event ? SUCCESS : INVALID_HANDLE;
+}
+int hipDeviceSynchronize(void) { ANSWER_PLANNED(); note("hipDeviceSynchronize\n"); return SUCCESS; }
+
+int hipEventCreate(void **event) { *event = calloc(1, sizeof(struct timespec)); return SUCCESS; }
+int hipEventDestroy(void *event) { free(event); note("hipEventDestroy\n"); return SUCCESS; }
+int hipEventRecord(void *event, void *stream) {
+    note("hipEventRecord stream %d\n", stream != NULL);
+    clock_gettime(CLOCK_MONOTONIC, event);
+    return SUCCESS;
+}
+int hipEventQuery(void *event) { ANSWER_PLANNED(); return event_ready ? SUCCESS : NOT_READY; }
+int hipEventSynchronize(void *event) { note("hipEventSynchronize\n"); return SUCCESS; }
+int hipEventElapsedTime(float *milliseconds, const struct timespec *start, const struct timespec *end) {
+    if (!event_ready) return NOT_READY;
+    if (!start->tv_sec || !end->tv_sec) return INVALID_HANDLE;
+    *milliseconds = (float)((end->tv_sec - start->tv_sec) * 1e3 + (end->tv_nsec - start->tv_nsec) * 1e-6);
+    return SUCCESS;
+}
+
+int hipModuleLoadData(const void **module, const unsigned char *image) {
+    *module = NULL;
+    ANSWER_PLANNED();
+    if (memcmp(image, "\x7f" "ELF", 4) != 0) return INVALID_IMAGE;
+    int found = image[48];
+    if (found != machine && found != generic_machine) return NO_BINARY_FOR_GPU;
+    *module = image;  // as HIP does, it reads the image later: the driver must keep the bytes
+    note("hipModuleLoadData machine %#x\n", found);
+    return SUCCESS;
+}
+
+int hipModuleUnload(const void *module) { note("hipModuleUnload\n"); return SUCCESS; }
+
+int hipModuleGetFunction(const void **function, const unsigned char *image, const char *name) {
+    *function = NULL;
+    uint64_t sections = *(const uint64_t *)(image + 40);
+    unsigned count = *(const uint16_t *)(image + 60);
+    for (unsigned i = 0; i < count; ++i) {
+        const unsigned char *section = image + sections + 64 * i;
+        if (*(const uint32_t *)(section + 4) != 11) continue;  // SHT_DYNSYM
+        const unsigned char *symbol = image + *(const uint64_t *)(section + 24);
+        const unsigned char *end = symbol + *(const uint64_t *)(section + 32);
+        const unsigned char *link = image + sections + 64 * *(const uint32_t *)(section + 40);
+        const char *names = (const char *)image + *(const uint64_t *)(link + 24);
+        for (; symbol < end; symbol += 24)
+            if (strcmp(names + *(const uint32_t *)symbol, name) == 0) {
+                *function = symbol;
+                return SUCCESS;
+            }
+    }
+    return NOT_FOUND;
+}
+
+int hipModuleLaunchKernel(const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared_bytes, void *stream, void **parameters, void **extra) {
+    ANSWER_PLANNED();
+    if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024 || shared_bytes > 65536) return INVALID_VALUE;
+    last_size = 0;
+    uint64_t first = 0;
+    if (extra) {
+        if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != (void *)3) return INVALID_VALUE;
+        last_size = *(const size_t *)extra[3];
+        memcpy(last_arguments, extra[1], last_size < ARGUMENT_BYTES ? last_size : ARGUMENT_BYTES);
+        memcpy(&first, extra[1], last_size < 8 ? last_size : 8);
+    }
+    note("hipModuleLaunchKernel grid %u %u %u block %u %u %u shared %u stream %d arguments %zu device %d first %llx\n", gx, gy, gz, bx,
+         by, bz, shared_bytes, stream != NULL, last_size, current_device, (unsigned long long)first);
+    return SUCCESS;
+}
+
+const char *hipGetErrorString(int status) { return "double"; }

@@ -1,0 +1,188 @@
+"""GGUF files: what the gguf package writes is read back, and damage is named."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rocmkern.dtypes import bfloat16, float32
+from rocmkern.errors import GgufError
+from rocmkern.kernels.block_formats import FORMATS, BlockFormat
+from rocmkern.quant.gguf_file import KINDS, load_gguf
+
+Array = np.ndarray[Any, Any]
+
+
+def random_blocks(row: BlockFormat, rows: int, columns: int, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, (rows, columns // row.values * row.nbytes), dtype=np.uint8)
+
+
+def write(path: Path, tensors: dict[str, tuple[Array, gguf.GGMLQuantizationType | None]]) -> Path:
+    writer = gguf.GGUFWriter(path, "test")
+    writer.add_uint32("test.block_count", 3)
+    writer.add_array("test.words", ["a", "bc", ""])
+    writer.add_array("test.numbers", [1.5, -2.0])
+    for name, (data, kind) in tensors.items():
+        writer.add_tensor(name, data, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    """Two tensors: a float matrix and a q4_0 matrix of 2 × 64."""
+    return write(
+        tmp_path / "sample.gguf",
+        {
+            "floats": (np.arange(6, dtype=np.float32).reshape(2, 3), None),
+            "weights": (random_blocks(FORMATS[0], 2, 64), gguf.GGMLQuantizationType.Q4_0),
+        },
+    )
+
+
+def test_numbers_of_types_are_ggmls() -> None:
+    """Each ggml type number stands for the type of that name."""
+    floats = {"F32": "float32", "F16": "float16", "F64": "float64", "BF16": "bfloat16"}
+    for number, kind in KINDS.items():
+        name = gguf.GGMLQuantizationType(number).name
+        assert kind.name == floats.get(name, name.lower() if isinstance(kind, BlockFormat) else f"int{name[1:]}")
+
+
+@pytest.mark.parametrize("row", FORMATS, ids=lambda row: row.name)
+def test_every_format_is_read_as_written(row: BlockFormat, tmp_path: Path) -> None:
+    """A tensor comes back with its format, shape and bytes."""
+    blocks = random_blocks(row, 3, 512)
+    path = write(tmp_path / "a.gguf", {"w": (blocks, gguf.GGMLQuantizationType[row.struct])})
+    tensor = load_gguf(path)["w"]
+    assert (tensor.kind, tensor.shape, tensor.nbytes) == (row, (3, 512), blocks.nbytes)
+    assert tensor.data.tobytes() == blocks.tobytes()
+
+
+def test_metadata_and_order_are_kept(sample: Path) -> None:
+    """Keys hold Python values, arrays lists; tensors keep the file's order."""
+    file = load_gguf(sample)
+    assert file.metadata["test.block_count"] == 3
+    assert file.metadata["test.words"] == ["a", "bc", ""]
+    assert file.metadata["test.numbers"] == [1.5, -2.0]
+    assert list(file) == ["floats", "weights"]
+    assert len(file) == 2
+    assert (file["floats"].kind, file["floats"].shape) == (float32, (2, 3))
+
+
+def test_data_is_a_view_of_the_file(sample: Path) -> None:
+    """No tensor is copied: all share the mapped file."""
+    file = load_gguf(sample)
+    mapped = [tensor.data.base for tensor in file.values()]
+    assert all(isinstance(base, np.memmap) for base in mapped)
+    assert mapped[0] is mapped[1]
+
+
+def test_bfloat16_rows_are_floats(tmp_path: Path) -> None:
+    """bf16 is an element type, not a block format."""
+    data = gguf.quants.quantize(np.ones((2, 4), np.float32), gguf.GGMLQuantizationType.BF16)
+    path = write(tmp_path / "b.gguf", {"w": (data, gguf.GGMLQuantizationType.BF16)})
+    tensor = load_gguf(path)["w"]
+    assert (tensor.kind, tensor.shape) == (bfloat16, (2, 4))
+
+
+def test_every_truncation_is_named(sample: Path, tmp_path: Path) -> None:
+    """A file that ends early is an error wherever it ends, never a crash or a hang."""
+    whole = sample.read_bytes()
+    end_of_data = load_gguf(sample)["weights"].data
+    needed = len(whole) - (len(whole) - whole.index(end_of_data.tobytes()) - end_of_data.nbytes)
+    cut = tmp_path / "cut.gguf"
+    for length in range(needed):
+        cut.write_bytes(whole[:length])
+        with pytest.raises(GgufError, match=r"cut\.gguf"):
+            load_gguf(cut)
+
+
+@settings(max_examples=200, deadline=None)
+@given(position=st.integers(0, 450), byte=st.integers(0, 255))
+def test_damage_is_an_error_or_harmless(position: int, byte: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Any changed byte gives a GgufError or a file whose tensors lie within it."""
+    folder = tmp_path_factory.getbasetemp()
+    path = folder / "whole.gguf"
+    if not path.exists():
+        write(path, {"w": (random_blocks(FORMATS[0], 2, 64), gguf.GGMLQuantizationType.Q4_0)})
+    content = bytearray(path.read_bytes())
+    content[position % len(content)] = byte
+    broken = folder / "broken.gguf"
+    broken.write_bytes(content)
+    try:
+        file = load_gguf(broken)
+    except GgufError:
+        return
+    assert sum(t.nbytes for t in file.values()) <= len(content)
+
+
+def replaced(path: Path, old: bytes, new: bytes) -> Path:
+    content = path.read_bytes()
+    assert content.count(old) == 1
+    path.write_bytes(content.replace(old, new))
+    return path
+
+
+def described(name: str, *dims: int, kind: int) -> bytes:
+    """A tensor's entry up to its type."""
+    return name.encode() + struct.pack(f"<I{len(dims)}QI", len(dims), *dims, kind)
+
+
+def test_an_unknown_type_names_tensor_and_number(sample: Path) -> None:
+    """A type without kernels says which tensor has it and what there is."""
+    replaced(sample, described("weights", 64, 2, kind=2), described("weights", 64, 2, kind=16))
+    with pytest.raises(GgufError, match=r"'weights' has ggml type 16, which has no kernels here; there are .*q4_k"):
+        load_gguf(sample)
+
+
+def test_rows_that_blocks_do_not_divide_are_refused(sample: Path) -> None:
+    """Rows of 48 values are no whole number of q4_0 blocks."""
+    replaced(sample, described("weights", 64, 2, kind=2), described("weights", 48, 2, kind=2))
+    with pytest.raises(GgufError, match=r"'weights' of q4_0 has shape \(2, 48\); its rows must be multiples of 32"):
+        load_gguf(sample)
+
+
+def test_a_shape_beyond_the_file_is_truncation(sample: Path) -> None:
+    """A tensor larger than the file says where it would end."""
+    replaced(sample, described("weights", 64, 2, kind=2), described("weights", 64, 2**40, kind=2))
+    with pytest.raises(GgufError, match=r"'weights' takes bytes .* the file ends at .* truncated"):
+        load_gguf(sample)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "0 bytes, too short"),
+        (b"\x7fELF\2\1\1" + bytes(40), "begins with b'.x7fELF'"),
+        (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1; 2 and 3 are known"),
+        (b"GGUF" + struct.pack(">I", 3) + bytes(16), "big-endian"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 0), "tensor 0 of 1152921504606846976"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "key 0 of 1152921504606846976"),
+        (b"GGUF" + struct.pack("<IQQQ1sIIQ", 3, 0, 1, 1, b"k", 9, 8, 2**50), "'k' claims 1125899906842624 strings"),
+        (b"GGUF" + struct.pack("<IQQQ1sI", 3, 0, 1, 1, b"k", 77), "'k' has value type 77"),
+        (b"GGUF" + struct.pack("<IQQQ1sIIQ", 3, 0, 1, 1, b"k", 9, 9, 1), "'k' is an array of value type 9"),
+    ],
+)
+def test_headers_that_lie_are_refused(content: bytes, words: str, tmp_path: Path) -> None:
+    """A claim that the file can't hold is an error at once, whatever the number."""
+    path = tmp_path / "lie.gguf"
+    path.write_bytes(content)
+    with pytest.raises(GgufError, match=words):
+        load_gguf(path)
+
+
+def test_a_missing_file_is_pythons_own_error(tmp_path: Path) -> None:
+    """No file: FileNotFoundError, as open() says it."""
+    with pytest.raises(FileNotFoundError):
+        load_gguf(tmp_path / "none.gguf")

@@ -1,0 +1,46 @@
+"""`import rocmkern`: its names, its weight, and what it must not load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import rocmkern
+
+
+def test_type_checkers_see_the_names_that_are_exported() -> None:
+    """`__all__` holds exactly the names of the TYPE_CHECKING imports, each from the module that defines it."""
+    tree = ast.parse(Path(rocmkern.__file__).read_text())
+    block = next(n for n in tree.body if isinstance(n, ast.If))
+    homes = {a.name: n.module for n in block.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    assert sorted(homes) == rocmkern.__all__
+    for name, module in homes.items():
+        assert rocmkern._HOME[name] == module
+        assert getattr(rocmkern, name) is not None
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    """Classes and functions have docstrings."""
+    things = {name: getattr(rocmkern, name) for name in rocmkern.__all__}
+    assert [n for n, thing in things.items() if callable(thing) and not thing.__doc__] == []
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    """As of any module."""
+    assert not hasattr(rocmkern, "nonsense")
+
+
+def test_import_is_light() -> None:
+    """Importing loads neither the HIP bindings, nor LLVM, nor NumPy, and takes less than 150 ms."""
+    code = (
+        "import sys, time; start = time.perf_counter(); import rocmkern; took = time.perf_counter() - start;"
+        "print(took, *(m for m in ('hip', 'rocm', 'llvmlite', 'numpy') if m in sys.modules))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(3)
+    ]
+    assert [run[1:] for run in runs] == [[], [], []]
+    assert min(float(run[0]) for run in runs) < 0.15
