@@ -1,0 +1,87 @@
+"""Launch plans: the geometry of a launch as data, worked out from sizes and the device's limits, without a device.
+
+AMD's dispatch packet counts work-items in 32 bits per axis, so grid × block stays below 2³²; the kernels' loops stride
+over the grid and are right for any.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve, frozen
+
+from rocmkern.drivers.protocol import DeviceInfo, Dims
+
+VECTOR_BYTES: Final = 16
+BLOCK: Final = 256
+WORK_ITEMS: Final = (1 << 32) - 1
+
+
+@frozen
+class LaunchPlan:
+    """How a kernel is launched, and why so. A plan of no work has an empty grid and is not launched."""
+
+    grid: Dims
+    block: Dims
+    shared_bytes: int
+    variant: str
+    why: str
+
+    @property
+    def is_empty(self) -> bool:
+        return 0 in self.grid
+
+    def __str__(self) -> str:
+        lds = f", {self.shared_bytes} bytes of LDS" if self.shared_bytes else ""
+        return f"{self.variant}: grid {_dims(self.grid)}, block {_dims(self.block)}{lds}; {self.why}"
+
+
+def _dims(dims: Dims) -> str:
+    return "×".join(map(str, dims))
+
+
+def _round_up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
+def over_units(units: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
+    """One thread a unit in one dimension; where that is more than a grid holds, a full grid that strides."""
+    if units < 0:
+        raise ValueError(f"plan: {units} units of work; a size can't be negative")
+    block = min(BLOCK, device.max_threads_per_block, _round_up(max(units, 1), device.wave_size))
+    wanted = -(-units // block)
+    grid = min(wanted, device.max_grid[0], WORK_ITEMS // block)
+    plan = LaunchPlan((grid, 1, 1), (block, 1, 1), 0, variant, why)
+    if units == 0:
+        return evolve(plan, why="there is nothing to do")
+    if grid < wanted:
+        return evolve(plan, variant=f"{variant}, striding", why=f"{why}; {units} units are more than one grid holds")
+    return plan
+
+
+def pack_width(*itemsizes: int) -> int:
+    """Elements of one 16-byte access when the widest operand decides."""
+    return VECTOR_BYTES // max(itemsizes)
+
+
+def elementwise(numel: int, itemsizes: tuple[int, ...], device: DeviceInfo, *, contiguous: bool = True) -> LaunchPlan:
+    """A plan for affine, unary, binary, ternary, cast, fill and const_set: packs where contiguous, else elements.
+
+    `itemsizes` are those of all operands, the result included. A launch for packs is right for unaligned memory too,
+    where the kernel takes elements.
+    """
+    if not contiguous:
+        return over_units(numel, device, variant="elements", why="an operand is strided: one element a thread")
+    width = pack_width(*itemsizes)
+    units = numel // width + numel % width
+    why = f"all operands are contiguous: {width} element{'s' if width > 1 else ''} in one 16-byte access a thread"
+    return over_units(units, device, variant="packs", why=why)
+
+
+def copy2d(rows: int, columns: int, src_stride: int, dst_stride: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
+    """A plan for copy2d, sizes in elements: packs where rows begin and end on 16 bytes."""
+    width = pack_width(itemsize)
+    if all(size % width == 0 for size in (columns, src_stride, dst_stride)):
+        why = f"rows begin and end on 16 bytes: {width} elements a thread"
+        return over_units(rows * columns // width, device, variant="packs", why=why)
+    return over_units(rows * columns, device, variant="elements", why="rows begin between 16-byte boundaries")
