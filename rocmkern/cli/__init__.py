@@ -1,16 +1,37 @@
-"""The `rocmkern` command."""
+"""The `rocmkern` command: one module per subcommand, imported when it is called."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any, Final
+
 import click
 
-from rocmkern.cli.build import build
+from rocmkern.errors import RocmkernError
+
+_COMMANDS: Final = ("build", "info", "inspect", "kernels")  # each is a function of that name in a module of that name
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Finds subcommands by name, and turns the user's mistakes into messages: the only place that does."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"rocmkern.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (RocmkernError, OSError) as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rocmkern")
 def main() -> None:
     """Tensor kernels for AMD GPUs: look at devices and kernels, build code objects, run the demo."""
-
-
-main.add_command(build)

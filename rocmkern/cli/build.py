@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from rocmkern.build import builder, sources, toolchain
-from rocmkern.errors import RocmkernError
 from rocmkern.kernels import families
 from rocmkern.targets import BUILT
 
@@ -26,15 +25,12 @@ def build(
 ) -> None:
     """Compile kernels_hip/ to hsaco/<target>/<family>.hsaco."""
     console = Console()
-    try:
-        chosen = tuple(map(families.family, names)) if names else families.families()
-        if render:
-            written = [family.name for family in chosen if sources.render(family)]
-            console.print(f"rendered {', '.join(written) or 'nothing: all instance lists are current'}")
-            return
-        _compile(console, builder.plan(chosen, targets or BUILT, force=force), compiler, jobs)
-    except RocmkernError as error:
-        raise click.ClickException(str(error)) from None
+    chosen = tuple(map(families.family, names)) if names else families.families()
+    if render:
+        written = [family.name for family in chosen if sources.render(family)]
+        console.print(f"rendered {', '.join(written) or 'nothing: all instance lists are current'}")
+        return
+    _compile(console, builder.plan(chosen, targets or BUILT, force=force), compiler, jobs)
 
 
 def _compile(console: Console, waiting: tuple[builder.Job, ...], compiler: toolchain.Name, jobs: int) -> None:
