@@ -55,9 +55,9 @@ def open(name: str | None = None) -> Driver:
 
 def present() -> tuple[DeviceInfo, ...]:
     """What can be opened without naming a driver's library: real devices, then the emulator's."""
-    from rocmkern.drivers import hip
+    from rocmkern.drivers import emulator, hip
 
-    return hip.present()
+    return (*hip.present(), *emulator.present())
 
 
 def _names() -> str:

@@ -1,0 +1,213 @@
+"""The CPU emulator as a driver. Work on the default stream runs in the calling thread before the call returns; every
+other stream is a thread of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+from rocmkern.drivers.protocol import DeviceInfo, Dims
+from rocmkern.drivers.work_queue import Mark, Task, WorkQueue
+from rocmkern.errors import DeviceNotFound, DeviceOutOfMemory, DriverError
+from rocmkern.targets import TARGETS, Target
+
+if TYPE_CHECKING:
+    from rocmkern.emulator.machine import Entry, Loaded, Machine
+
+_DEFAULT_TARGET: Final = "gfx942"
+_CHECKED: Final = "checked"
+_MAX_GRID: Final[Dims] = (2**31 - 1, 65536, 65536)  # what HIP reports
+
+
+def open_device(name: str) -> EmulatorDriver:
+    """`emulator`, `emulator:gfx90a`, `emulator:gfx90a:checked`."""
+    _, *parts = name.split(":")
+    target = TARGETS.get(parts[0] if parts else _DEFAULT_TARGET)
+    if target is None or parts[1:] not in ([], [_CHECKED]):
+        raise DeviceNotFound(
+            f"open: no device {name!r}; the emulator has {', '.join(TARGETS)}, each also with `:{_CHECKED}`"
+        )
+    return EmulatorDriver(_info(target, checked=bool(parts[1:])))
+
+
+def present() -> tuple[DeviceInfo, ...]:
+    return tuple(_info(target, checked=False) for target in TARGETS.values())
+
+
+def _info(target: Target, *, checked: bool) -> DeviceInfo:
+    most = target.max_threads_per_block
+    return DeviceInfo(
+        name=f"emulator:{target.name}" + (f":{_CHECKED}" if checked else ""),
+        marketing=f"{target.marketing} on the CPU",
+        arch=target.name,
+        wave_size=target.wave_size,
+        compute_units=target.compute_units,
+        max_threads_per_block=most,
+        max_block=(most, most, most),
+        max_grid=_MAX_GRID,
+        lds_bytes=target.lds_bytes,
+        total_memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        unified=True,
+        checked=checked,
+    )
+
+
+@define(eq=False)
+class EmulatorDriver:
+    """One emulated device."""
+
+    info: DeviceInfo
+    _machine: Machine = field(init=False)
+    _handles: itertools.count[int] = field(init=False, factory=lambda: itertools.count(1))
+    _streams: dict[int, WorkQueue] = field(init=False, factory=dict)
+    _events: dict[int, Mark | None] = field(init=False, factory=dict)
+    _modules: dict[int, Loaded] = field(init=False, factory=dict)
+    _entries: dict[int, Entry] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        from rocmkern.emulator.machine import Machine  # loads LLVM: listing devices must not
+
+        self._machine = Machine(self.info.arch, checked=self.info.checked)
+
+    def close(self) -> None:
+        for stream in list(self._streams):
+            self.destroy_stream(stream)
+        self._modules.clear()
+
+    def alloc(self, nbytes: int) -> int:
+        free, total = self.memory_info()
+        if nbytes > free:  # the arena reserves addresses beyond what the computer could ever back
+            raise DeviceOutOfMemory(f"alloc: {nbytes} bytes wanted, {free} of {total} free; free some memory first")
+        return self._machine.alloc(nbytes)
+
+    def free(self, address: int) -> None:
+        self._machine.free(address)
+
+    def alloc_pinned(self, nbytes: int) -> memoryview:
+        return memoryview(bytearray(nbytes))
+
+    def is_pinned(self, view: memoryview) -> bool:
+        return True  # all host memory is as good
+
+    def memory_info(self) -> tuple[int, int]:
+        return self.info.total_memory - self._machine.arena.used, self.info.total_memory
+
+    def view(self, address: int, nbytes: int) -> memoryview | None:
+        return self._machine.view(address, nbytes)
+
+    def copy_to_device(self, address: int, source: memoryview, stream: int) -> None:
+        target = self._machine.view(address, source.nbytes)
+        self._do(stream, lambda: _copy(target, source))
+
+    def copy_to_host(self, target: memoryview, address: int, stream: int) -> None:
+        source = self._machine.view(address, target.nbytes)
+        self._do(stream, lambda: _copy(target, source))
+
+    def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        views = self._machine.view(target, nbytes), self._machine.view(source, nbytes)
+        self._do(stream, lambda: _copy(*views))
+
+    def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
+        target = self._machine.view(address, nbytes)
+        self._do(stream, lambda: _copy(target, memoryview(bytes((byte,)) * nbytes)))
+
+    def create_stream(self) -> int:
+        handle = next(self._handles)
+        self._streams[handle] = WorkQueue()
+        return handle
+
+    def destroy_stream(self, stream: int) -> None:
+        queue = self._streams.pop(stream, None)
+        if queue is not None:
+            queue.close()
+
+    def synchronize_stream(self, stream: int) -> None:
+        if stream:
+            self._streams[stream].synchronize()
+
+    def stream_wait_event(self, stream: int, event: int) -> None:
+        mark = self._events[event]
+        if mark is not None:
+            self._do(stream, mark.wait)
+
+    def create_event(self) -> int:
+        handle = next(self._handles)
+        self._events[handle] = None
+        return handle
+
+    def destroy_event(self, event: int) -> None:
+        self._events.pop(event, None)
+
+    def record_event(self, event: int, stream: int) -> None:
+        if stream:
+            self._events[event] = self._streams[stream].record()
+            return
+        self._join()
+        mark = self._events[event] = Mark()
+        mark.set()
+
+    def query_event(self, event: int) -> bool:
+        mark = self._events[event]
+        return mark is None or mark.is_reached
+
+    def synchronize_event(self, event: int) -> None:
+        mark = self._events[event]
+        if mark is not None:
+            mark.wait()
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        first, last = self._events[start], self._events[end]
+        if first is None or last is None:
+            raise DriverError("elapsed: an event was never recorded; record both")
+        if not (first.is_reached and last.is_reached):
+            raise DriverError("elapsed: an event is not finished; synchronize it first")
+        return (last.seconds - first.seconds) * 1e3
+
+    def synchronize(self) -> None:
+        for queue in list(self._streams.values()):
+            queue.synchronize()
+
+    def load_module(self, image: bytes) -> int:
+        handle = next(self._handles)
+        self._modules[handle] = self._machine.load(image)
+        return handle
+
+    def unload_module(self, module: int) -> None:
+        loaded = self._modules.pop(module, None)
+        if loaded is None:
+            return
+        self._join()
+        self._entries = {handle: entry for handle, entry in self._entries.items() if entry.module is not loaded}
+        loaded.close()
+
+    def function(self, module: int, name: str) -> int:
+        handle = next(self._handles)
+        self._entries[handle] = self._modules[module].kernel(name)
+        return handle
+
+    def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
+        entry = self._entries[function]
+        if not stream and not self._streams:
+            self._machine.launch(entry, grid, block, shared_bytes, arguments)
+            return
+        self._do(stream, lambda: self._machine.launch(entry, grid, block, shared_bytes, arguments))
+
+    def _do(self, stream: int, task: Task) -> None:
+        if stream:
+            self._streams[stream].submit(task)
+            return
+        self._join()
+        task()
+
+    def _join(self) -> None:
+        """The default stream waits for all others."""
+        for queue in list(self._streams.values()):
+            queue.drain()
+
+
+def _copy(target: memoryview, source: memoryview) -> None:
+    target[:] = source
