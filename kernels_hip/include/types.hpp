@@ -16,6 +16,13 @@
 #endif
 #define RK_DEVICE __device__ __attribute__((always_inline)) inline
 #define RK_KERNEL extern "C" __global__ void
+// A kernel for blocks of up to `threads`, which may then spend more registers (AMDGPU) or must spend fewer (NVPTX) than
+// by default. HIP's compiler ignores the attribute that CUDA's takes.
+#if defined(__NVPTX__)
+#define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((launch_bounds(threads))) void
+#else
+#define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, threads))) void
+#endif
 
 namespace rk {
 

@@ -1,0 +1,70 @@
+// matmul: dst = lhs · rhs for batches of matrices of any strides, accumulated in f32, f64 or a wrapping integer.
+#include "include/gemm.hpp"
+
+namespace rk {
+
+struct Extents {
+    u64 m;
+    u64 n;
+    u64 k;
+};
+
+struct Strides {
+    u64 batch;
+    u64 row;
+    u64 column;
+};
+
+// The batch axes: one of the operands' own batch strides, or with `info` several (dims, lhs strides, rhs strides).
+struct Batch {
+    u64 count;
+    u64 num_dims;
+    const u64 *info;
+};
+
+template <typename T, typename Out, u32 BM, u32 BN, u32 BK>
+RK_DEVICE void matmul(const Extents &size, const Batch &batch, const Strides &left, const Strides &right, const T *lhs,
+                      const T *rhs, Out *dst) {
+    using Acc = product<Out>;
+    using Shape = GemmShape<Acc, BM, BN, BK>;
+    __shared__ Acc lds[2 * Shape::buffer] __attribute__((aligned(16)));
+    const u32 tile_rows = static_cast<u32>((size.m + BM - 1) / BM);
+    const u32 tile_columns = static_cast<u32>((size.n + BN - 1) / BN);
+    const u32 per_matrix = tile_rows * tile_columns;  // 2^32 tiles would be 2^44 results
+#pragma unroll 1
+    for (u64 work = block_x(); work < per_matrix * batch.count; work += grid_x()) {
+        const u64 matrix = divide(work, per_matrix);
+        const TilePlace place = tile_place(static_cast<u32>(work - matrix * per_matrix), tile_rows, tile_columns);
+        u64 left_offset = matrix * left.batch;
+        u64 right_offset = matrix * right.batch;
+        if (batch.info) {
+            left_offset = right_offset = 0;
+            u64 rest = matrix;
+#pragma unroll 1
+            for (const u64 *axis = batch.info + batch.num_dims; axis-- != batch.info;) {
+                const u64 quotient = divide(rest, axis[0]);
+                const u64 position = rest - quotient * axis[0];
+                left_offset += position * axis[batch.num_dims];
+                right_offset += position * axis[2 * batch.num_dims];
+                rest = quotient;
+            }
+        }
+        const Operand2d<T> a = {lhs + left_offset, size.m, size.k, left.row, left.column};
+        const Operand2d<T> b = {rhs + right_offset, size.n, size.k, right.column, right.row};
+        barrier();  // the buffers may still be read for the tile before
+        gemm_tile<Acc, Shape>(a, b, lds, dst + matrix * size.m * size.n, static_cast<u64>(place.row) * BM,
+                              static_cast<u64>(place.column) * BN);
+    }
+}
+
+#define MATMUL(name, BM, BN, BK, T, Out)                                                                     \
+    RK_BLOCK_KERNEL(256) name(u64 m, u64 n, u64 k, u64 batch, u64 lhs_batch, u64 lhs_row, u64 lhs_col,       \
+                              u64 rhs_batch, u64 rhs_row, u64 rhs_col, u64 num_dims, const u64 *info,        \
+                              const T *lhs, const T *rhs, Out *dst) {                                        \
+        matmul<T, Out, BM, BN, BK>({m, n, k}, {batch, num_dims, info}, {lhs_batch, lhs_row, lhs_col},        \
+                                   {rhs_batch, rhs_row, rhs_col}, lhs, rhs, dst);                            \
+    }
+
+#include "instances/matmul.inc"
+
+}  // namespace rk

@@ -1,0 +1,114 @@
+"""reduce: reductions of rows, running totals, softmax, norms and rotary embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rocmkern import dtypes
+from rocmkern.dtypes import DType, bool_, float64, int32, uint8, uint32, uint64
+from rocmkern.kernels.catalogue import INTEGERS, Family, KernelSpec, Parameter, result, scalar, source
+
+FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+NUMBERS: Final = (*INTEGERS, *FLOATS)
+EVERY: Final = (bool_, *NUMBERS)
+DTYPES: Final[dict[str, tuple[DType, ...]]] = {
+    "sum": NUMBERS, "prod": NUMBERS, "mean": FLOATS, "min": EVERY, "max": EVERY, "argmin": EVERY, "argmax": EVERY,
+    "any": EVERY, "all": EVERY, "logsumexp": FLOATS,
+}  # fmt: skip
+SCANNED: Final = ("sum", "prod")
+
+
+def accumulator(t: DType) -> DType:
+    """The dtype that sums of `t` are carried in: a word that wraps, f32 for the short floats, else `t`."""
+    if t.is_float:
+        return t if t.itemsize >= 4 else dtypes.float32
+    return uint64 if t.itemsize == 8 else uint32
+
+
+def output(op: str, t: DType) -> DType:
+    """The dtype of a reduction's result."""
+    return {"argmin": uint32, "argmax": uint32, "any": bool_, "all": bool_}.get(op, t)
+
+
+def state_bytes(op: str, t: DType) -> int:
+    """The size of one part's state between the passes of a split reduction."""
+    word = 8 if t.itemsize == 8 else 4
+    return {"argmin": 16, "argmax": 16, "logsumexp": 2 * word}.get(op, word)
+
+
+def _kernel(symbol: str, instance: str, *parameters: Parameter) -> KernelSpec:
+    return KernelSpec(symbol, "reduce", parameters, instance)
+
+
+def _layout(t: DType) -> tuple[Parameter, ...]:
+    return scalar("num_dims"), source("info", uint64, nullable=True), source("src", t)
+
+
+def _reductions(op: str, t: DType) -> Iterator[KernelSpec]:
+    out, arguments = output(op, t), f"({op}, {t.short})"
+    sizes = scalar("numel"), scalar("el_per_block")
+    yield _kernel(f"fast_{op}_{t.short}", f"FAST{arguments}", *sizes, *_layout(t), result("dst", out))
+    sizes = scalar("numel"), scalar("cols")
+    yield _kernel(
+        f"split_{op}_{t.short}", f"SPLIT{arguments}", *sizes, scalar("part"), *_layout(t), result("parts", uint8)
+    )
+    sizes = scalar("rows"), scalar("cols")
+    yield _kernel(
+        f"merge_{op}_{t.short}", f"MERGE{arguments}", *sizes, scalar("parts_per_row"), source("parts", uint8),
+        result("dst", out),
+    )  # fmt: skip
+
+
+def _scan(op: str, t: DType) -> KernelSpec:
+    sizes = tuple(map(scalar, ("left", "n", "right", "part")))
+    carry = source("carry", accumulator(t), nullable=True)
+    return _kernel(f"cum{op}_{t.short}", f"SCAN({op}, {t.short})", *sizes, carry, source("src", t), result("dst", t))
+
+
+def _sum_axes(t: DType) -> KernelSpec:
+    sizes = tuple(map(scalar, ("numel", "num_dims", "num_sum_dims")))
+    out = Parameter("out", "inout", t)
+    return _kernel(f"sum_{t.short}", f"SUM_AXES({t.short})", *sizes, source("info", uint64), source("inp", t), out)
+
+
+def _norms(t: DType) -> Iterator[KernelSpec]:
+    s = t.short
+    src, dst = source("src", t), result("dst", t)
+    alpha, beta = source("alpha", t, nullable=True), source("beta", t, nullable=True)
+    candle = scalar("n_cols", int32), scalar("block_size", int32), scalar("eps", dtypes.float32)
+    rows = scalar("rows"), scalar("cols")
+    eps = scalar("eps", float64)
+    yield _kernel(f"softmax_{s}", f"SOFTMAX({s})", src, dst, scalar("n_cols", int32))
+    yield _kernel(f"rmsnorm_{s}", f"RMSNORM({s})", src, dst, alpha, *candle)
+    yield _kernel(f"layernorm_{s}", f"LAYERNORM({s})", src, dst, alpha, beta, *candle)
+    yield _kernel(f"softmax_rows_{s}", f"SOFTMAX_ROWS(softmax, false, {s})", *rows, src, dst)
+    yield _kernel(f"log_softmax_rows_{s}", f"SOFTMAX_ROWS(log_softmax, true, {s})", *rows, src, dst)
+    yield _kernel(f"rmsnorm_rows_{s}", f"RMSNORM_ROWS({s})", *rows, eps, src, alpha, dst)
+    yield _kernel(f"layernorm_rows_{s}", f"LAYERNORM_ROWS({s})", *rows, eps, src, alpha, beta, dst)
+
+
+def _ropes(t: DType) -> Iterator[KernelSpec]:
+    tensors = source("src", t), source("cos", t), source("sin", t), result("dst", t)
+    sizes = {"rope": ("bh", "td", "d", "stride_b"), "rope_i": ("bh", "td", "stride_b"),
+             "rope_thd": ("b", "t", "h", "d", "stride_b")}  # fmt: skip
+    for name, words in sizes.items():
+        yield _kernel(
+            f"{name}_{t.short}", f"{name.upper()}({t.short})", *tensors, *(scalar(word, uint32) for word in words)
+        )
+
+
+def _kernels() -> Iterator[KernelSpec]:
+    for op, element_types in DTYPES.items():
+        for t in element_types:
+            yield from _reductions(op, t)
+    yield from (_scan(op, t) for op in SCANNED for t in NUMBERS)
+    yield from map(_sum_axes, (*FLOATS, uint32))
+    for t in FLOATS:
+        yield from _norms(t)
+        yield from _ropes(t)
+
+
+FAMILY: Final = Family(
+    "reduce", "reductions of rows, running totals, softmax, norms, rotary embeddings", tuple(_kernels())
+)
