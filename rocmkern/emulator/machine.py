@@ -34,6 +34,7 @@ FUEL: Final = 1 << 14  # branches per time slice
 FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
 QUOTA: Final = 1 << 40
 TIMEOUT_S: Final = 600.0
+DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
 SCRATCH_LANES: Final = 64
 WAVE_SKEW: Final = 320  # so that equal registers of neighbouring waves fall into different cache sets
 LDS_SLACK: Final = 64
@@ -174,6 +175,11 @@ class Launch:
     def _program(self) -> Program:
         return self.entry.module.program
 
+    @property
+    def _private_size(self) -> int:
+        kernel = self.entry.kernel
+        return kernel.private_size + (DYNAMIC_STACK_BYTES if kernel.uses_dynamic_stack else 0)
+
     def run(self, explicit: bytes) -> None:
         kernel, arena = self.entry.kernel, self.machine.arena
         first = self._program.entry(kernel, kernel.wave_size)
@@ -202,7 +208,7 @@ class Launch:
             "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIq", self.record, 0,
             0, g.groups, *g.grid, 0, g.waves(kernel.wave_size), 0, first, ctypes.addressof(scalars),
             begin.ids.ctypes.data, begin.ids.strides[0], begin.masks.ctypes.data, *begin.group_slots, begin.wave_slot,
-            kernel.lds_size + g.shared_bytes, kernel.private_size, self._stride, arena.base, arena.end,
+            kernel.lds_size + g.shared_bytes, self._private_size, self._stride, arena.base, arena.end,
             ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FUEL,
         )  # fmt: skip
@@ -211,7 +217,7 @@ class Launch:
         kernel, waves = self.entry.kernel, self.geometry.waves(self.entry.kernel.wave_size)
         lds = kernel.lds_size + self.geometry.shared_bytes
         worker.prepare(
-            ctypes.addressof(self.record), waves * self._stride, lds, kernel.private_size * SCRATCH_LANES * waves
+            ctypes.addressof(self.record), waves * self._stride, lds, self._private_size * SCRATCH_LANES * waves
         )
 
     def _drive(self) -> None:
@@ -253,7 +259,7 @@ class Launch:
         run, address = self.machine._run, worker.address
         while True:
             status = run(address)
-            if status in (at.FINISHED, at.STOPPED):
+            if status in (at.FINISHED, at.STOPPED) or self._has_fault:
                 return True
             if status == at.UNTRANSLATED:
                 self._translate(worker)
@@ -272,6 +278,10 @@ class Launch:
         kernel = self.entry.kernel
         operation = self._program.operation(address, kernel.wave_size, kernel.name)
         ctypes.c_uint64.from_address(wave + at.WAVE_NEXT).value = operation
+
+    @property
+    def _has_fault(self) -> bool:
+        return bool(struct.unpack_from("<I", self.record, at.LAUNCH_FAULT)[0])
 
     def _stop(self) -> None:
         struct.pack_into("<I", self.record, at.LAUNCH_STOP, 1)

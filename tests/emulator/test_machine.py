@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocmkern.errors import KernelNotFound, MemoryFault
+from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault
 from tests.emulator.device import TARGETS, bench
 
 AFFINE = """
@@ -48,3 +51,30 @@ def test_unknown_kernel_lists_the_known_ones() -> None:
     """A wrong name is a LookupError that tells what there is."""
     with pytest.raises(KernelNotFound, match=r"no kernel 'afine' in this module; it has affine"):
         bench(AFFINE).module.kernel("afine")
+
+
+SPIN = """
+KERNEL void spin(volatile unsigned *flag) { while (*flag == 0) {} }
+"""
+
+
+def test_runaway_kernel_is_stopped() -> None:
+    """A kernel that never ends raises KernelTimeout, and the device goes on working."""
+    device = bench(SPIN)
+    device.machine.timeout_s, before = 0.2, device.machine.timeout_s
+    try:
+        with pytest.raises(KernelTimeout, match=r"spin did not end within 0\.2 s"):
+            device.run("spin", np.zeros(1, np.uint32), grid=40)
+    finally:
+        device.machine.timeout_s = before
+    device.run("spin", np.ones(1, np.uint32), grid=40)
+
+
+def test_keyboard_interrupt_stops_a_kernel() -> None:
+    """Ctrl-C ends a launch that never would."""
+    device = bench(SPIN)
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        device.run("spin", np.zeros(1, np.uint32), grid=40)
+    timer.join()
