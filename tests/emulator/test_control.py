@@ -255,3 +255,21 @@ def test_wide_division(gpu: Bench) -> None:
     divisor = y | np.uint64(1)
     np.testing.assert_array_equal(out[:, 0], x // divisor)
     np.testing.assert_array_equal(out[:, 1], x * y + x % divisor)
+
+
+COUNT = """
+KERNEL void count(unsigned *out) {
+    unsigned turns = 0;
+#pragma clang loop unroll(disable)
+    for (unsigned k = 0; k != 0x1100; k += 0x220) { asm volatile("s_nop 0"); ++turns; }
+    out[__builtin_amdgcn_workitem_id_x()] = turns;
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_loop_to_a_16_bit_literal_takes_every_turn(target: str) -> None:
+    """s_cmpk compares a register with its immediate; the register is an operand, not an old result."""
+    out = np.zeros(64, np.uint32)
+    bench(COUNT, target).run("count", out)
+    assert (out == 8).all()

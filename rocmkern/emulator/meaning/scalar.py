@@ -199,8 +199,8 @@ def _compares(name: str, signed: str, unsigned: str) -> None:
 
     salu(f"s_cmp_{name}_i32", "scc = i32 i32")(compare(signed))
     salu(f"s_cmp_{name}_u32", "scc = u32 u32")(compare(unsigned))
-    salu(f"s_cmpk_{name}_i32", "scc = ^i32 i32")(compare(signed))
-    salu(f"s_cmpk_{name}_u32", "scc = ^u32 u32")(lambda c, a, b: a.compare(unsigned, b & 0xFFFF))
+    salu(f"s_cmpk_{name}_i32", "scc = i32 i32")(compare(signed))
+    salu(f"s_cmpk_{name}_u32", "scc = u32 u32")(lambda c, a, b: a.compare(unsigned, b & 0xFFFF))
     if name in ("eq", "lg"):
         salu(f"s_cmp_{name}_u64", "scc = u64 u64")(compare(unsigned))
 
