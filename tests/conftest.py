@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from rocmkern.runtime import Device
 from tests import hip_double
+
+# A first example may compile a kernel, and test machines are shared.
+settings.register_profile("rocmkern", deadline=None)
+settings.load_profile("rocmkern")
 
 DEVICES = ("emulator:gfx90a", "emulator:gfx942", "emulator:gfx950")
 

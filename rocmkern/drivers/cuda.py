@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.errors import (
     CodeObjectError,
@@ -138,7 +139,7 @@ class CudaDriver:
     _device: Any = field(init=False)
     _context: Any = field(init=False)
     _objects: dict[int, Any] = field(init=False, factory=dict)
-    _pinned: dict[int, int] = field(init=False, factory=dict)
+    _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _buffer: _LaunchBuffer = field(init=False, factory=_LaunchBuffer)
 
     def __attrs_post_init__(self) -> None:
@@ -168,21 +169,17 @@ class CudaDriver:
         self._select()
         address = int(check("cuMemAllocHost", nbytes))
         block = (ctypes.c_ubyte * nbytes).from_address(address)
-        self._pinned[address] = address + nbytes
+        self._pinned.add(address, nbytes)
         weakref.finalize(block, self._free_pinned, address)  # every view and array on the block keeps it alive
         return memoryview(block).cast("B")
 
     def _free_pinned(self, address: int) -> None:
-        self._pinned.pop(address, None)
-        if self._context is not None:
+        if self._pinned.remove(address) and self._context is not None:
             self._select()
             check("cuMemFreeHost", address)
 
     def is_pinned(self, view: memoryview) -> bool:
-        if not self._pinned or not view.nbytes:
-            return False
-        first = _address(view)
-        return any(start <= first and first + view.nbytes <= end for start, end in list(self._pinned.items()))
+        return self._pinned.contain(view)
 
     def memory_info(self) -> tuple[int, int]:
         self._select()

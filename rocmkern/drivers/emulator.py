@@ -4,12 +4,15 @@ other stream is a thread of its own.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
+import weakref
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
+from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.drivers.work_queue import Mark, Task, WorkQueue
 from rocmkern.errors import DeviceNotFound, DeviceOutOfMemory, DriverError
@@ -62,6 +65,7 @@ class EmulatorDriver:
 
     info: DeviceInfo
     _machine: Machine = field(init=False)
+    _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _handles: itertools.count[int] = field(init=False, factory=lambda: itertools.count(1))
     _streams: dict[int, WorkQueue] = field(init=False, factory=dict)
     _events: dict[int, Mark | None] = field(init=False, factory=dict)
@@ -88,10 +92,14 @@ class EmulatorDriver:
         self._machine.free(address)
 
     def alloc_pinned(self, nbytes: int) -> memoryview:
-        return memoryview(bytearray(nbytes))
+        block = (ctypes.c_ubyte * nbytes)()
+        address = ctypes.addressof(block)
+        self._pinned.add(address, nbytes)
+        weakref.finalize(block, self._pinned.remove, address)  # every view and array on the block keeps it alive
+        return memoryview(block).cast("B")
 
     def is_pinned(self, view: memoryview) -> bool:
-        return True  # all host memory is as good
+        return self._pinned.contain(view)
 
     def memory_info(self) -> tuple[int, int]:
         return self.info.total_memory - self._machine.arena.used, self.info.total_memory

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.errors import (
     CodeObjectError,
@@ -159,7 +160,7 @@ class HipDriver:
     _several: bool = field(init=False)
     _objects: dict[int, Any] = field(init=False, factory=dict)
     _functions: dict[int, list[int]] = field(init=False, factory=dict)
-    _pinned: dict[int, int] = field(init=False, factory=dict)
+    _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _buffer: _LaunchBuffer = field(init=False, factory=_LaunchBuffer)
     _launch: Any = field(init=False)
     _success: Any = field(init=False)
@@ -170,8 +171,9 @@ class HipDriver:
         self._launch, self._success = _hip().hipModuleLaunchKernel, _hip().hipError_t.hipSuccess
 
     def close(self) -> None:
-        for kept in (self._objects, self._functions, self._pinned):
-            kept.clear()
+        self._objects.clear()
+        self._functions.clear()
+        self._pinned.clear()
 
     def _select(self) -> None:
         """Makes this device the calling thread's current one; other libraries may have changed it."""
@@ -190,19 +192,16 @@ class HipDriver:
         self._select()
         address = int(check("hipHostMalloc", nbytes, 0))
         block = (ctypes.c_ubyte * nbytes).from_address(address)
-        self._pinned[address] = address + nbytes
+        self._pinned.add(address, nbytes)
         weakref.finalize(block, self._free_pinned, address)  # every view and array on the block keeps it alive
         return memoryview(block).cast("B")
 
     def _free_pinned(self, address: int) -> None:
-        if self._pinned.pop(address, None) is not None:
+        if self._pinned.remove(address):
             check("hipHostFree", address)
 
     def is_pinned(self, view: memoryview) -> bool:
-        if not self._pinned or not view.nbytes:
-            return False
-        first = ctypes.addressof(ctypes.c_char.from_buffer(view)) if not view.readonly else 0
-        return any(start <= first and first + view.nbytes <= end for start, end in list(self._pinned.items()))
+        return self._pinned.contain(view)
 
     def memory_info(self) -> tuple[int, int]:
         self._select()
