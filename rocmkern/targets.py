@@ -69,6 +69,18 @@ def strip_features(arch: str) -> str:
     return arch.split(":", 1)[0]
 
 
+def isa(target: str) -> str:
+    """The encoding family of a code object target, generic ones included.
+
+    Raises TargetNotBuilt for a target that has no row here.
+    """
+    base = strip_features(target)
+    for row in TARGETS.values():
+        if base in (row.name, row.generic):
+            return row.isa
+    raise TargetNotBuilt(f"isa: nothing is known of {target}; known: {', '.join(TARGETS)}")
+
+
 def features(arch: str) -> frozenset[str]:
     """The feature flags of a target id: {"sramecc+", "xnack-"}."""
     return frozenset(arch.split(":")[1:])

@@ -27,7 +27,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (RocmkernError, OSError) as error:
+        except (RocmkernError, FileNotFoundError, PermissionError) as error:
             raise click.ClickException(str(error)) from None
 
 

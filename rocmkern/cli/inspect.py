@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,25 +10,32 @@ import attrs
 import click
 from rich.console import Console
 
-from rocmkern import codeobject
+from rocmkern import codeobject, targets
 from rocmkern.cli.output import console, json_option, print_json, size, table
-from rocmkern.codeobject import Argument, CodeObject, Kernel
+from rocmkern.codeobject import Argument, CodeObject, Kernel, metadata
 from rocmkern.codeobject.bundle import is_bundle
-from rocmkern.errors import KernelNotFound
+from rocmkern.emulator.isa import decode
+from rocmkern.emulator.isa.text import instruction_text
+from rocmkern.errors import KernelNotFound, UnsupportedInstruction
 
 
 @click.command()
 @click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--target", help="Of a bundle, the part for this device.")
 @click.option("--kernel", "name", help="Only this kernel, with its arguments.")
+@click.option("--asm", is_flag=True, help="Print the kernels' instructions instead.")
 @json_option
-def inspect(path: Path, target: str | None, name: str | None, as_json: bool) -> None:
+def inspect(path: Path, target: str | None, name: str | None, asm: bool, as_json: bool) -> None:
     """Show the kernels of a code object or offload bundle: arguments, registers, LDS, limits."""
     data = path.read_bytes()
     parts = _parts(data, target)
     if name is not None and not any(name in part.kernels for part in parts):
         held = ", ".join(sorted({kernel for part in parts for kernel in part.kernels})) or "none"
         raise KernelNotFound(f"inspect: no kernel {name!r} in {path.name}; it has {held}")
+    if asm:
+        for part in parts:
+            _print_assembly(part, name)
+        return
     if as_json:
         print_json([_as_dict(part, name) for part in parts])
         return
@@ -75,6 +83,31 @@ def _row(kernel: Kernel) -> tuple[object, ...]:
         kernel.name, arguments, kernel.kernarg_size, kernel.lds_size, kernel.private_size, kernel.wave_size,
         kernel.sgprs, kernel.vgprs, kernel.agprs, kernel.sgpr_spills + kernel.vgpr_spills, block,
     )  # fmt: skip
+
+
+def _print_assembly(code: CodeObject, name: str | None) -> None:
+    isa = targets.isa(code.target)
+    for kernel in _chosen(code, name):
+        click.echo(f"{kernel.name}:")
+        for line in _assembly(isa, code, kernel):
+            click.echo(line)
+
+
+def _assembly(isa: str, code: CodeObject, kernel: Kernel) -> Iterator[str]:
+    """One line per instruction, with its place in the kernel; words that are no instruction as `.long`."""
+    size = code.symbols.get(kernel.name, (0, 0))[1]
+    text = metadata.image_bytes(code.segments, kernel.entry_address, size)
+    pc = 0
+    while pc + 4 <= len(text):
+        try:
+            inst = decode(isa, text, pc)
+            line, step = instruction_text(isa, inst), inst.size
+            if inst.encoding == "SOPP" and inst.name.startswith(("s_branch", "s_cbranch")):
+                line += f"  ; to {inst.target:#x}"
+        except UnsupportedInstruction:
+            line, step = f".long {int.from_bytes(text[pc : pc + 4], 'little'):#010x}", 4
+        yield f"  {pc:#06x}  {line}"
+        pc += step
 
 
 def _as_dict(code: CodeObject, name: str | None) -> dict[str, Any]:
