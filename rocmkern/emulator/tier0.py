@@ -328,8 +328,9 @@ class HandlerBuilder:
         data, result = self._data_places()
         addresses = Addresses(self.inst, regs)
         function = AccessFunction(self.row, access, addresses.space, self.wave_size, bool(self.inst.dst))
-        for which in range(2 if access.stride else 1):
-            spots = Addresses(self.inst, regs, which, access.stride or 1).fill()
+        # Both addresses are taken before the first load, which may write the register that holds them.
+        wheres = [Addresses(self.inst, regs, i, access.stride or 1).fill() for i in range(2 if access.stride else 1)]
+        for which, spots in enumerate(wheres):
             skip = which * access.bits // 32 * access.count * self.wave_size * 4
             null = Value(w, "ptr", 0, "null")
             source = data[which] if which < len(data) else data[0] if data else None

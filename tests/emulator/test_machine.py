@@ -78,3 +78,27 @@ def test_keyboard_interrupt_stops_a_kernel() -> None:
     with pytest.raises(KeyboardInterrupt):
         device.run("spin", np.zeros(1, np.uint32), grid=40)
     timer.join()
+
+
+TWO_LOADS = """
+KERNEL void two_loads(unsigned *out) {
+    __attribute__((shared)) static unsigned staged[128];
+    unsigned t = __builtin_amdgcn_workitem_id_x(), low, high;
+    staged[t] = 3 * t;
+    staged[t + 64] = 5 * t;
+    unsigned at = (unsigned)(unsigned long)(__attribute__((address_space(3))) unsigned *)(staged + t);
+    asm volatile("s_waitcnt lgkmcnt(0)\\n v_mov_b32 v10, %2\\n ds_read2_b32 v[10:11], v10 offset1:64\\n"
+                 "s_waitcnt lgkmcnt(0)\\n v_mov_b32 %0, v10\\n v_mov_b32 %1, v11"
+                 : "=v"(low), "=v"(high) : "v"(at) : "v10", "v11", "memory");
+    out[t] = low;
+    out[t + 64] = high;
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_two_address_load_may_write_its_address(target: str) -> None:
+    """ds_read2 takes both addresses before the first result, which lands in the same register, arrives."""
+    out = np.zeros(128, np.uint32)
+    bench(TWO_LOADS, target).run("two_loads", out)
+    assert np.array_equal(out, np.concatenate([3 * np.arange(64), 5 * np.arange(64)]))
