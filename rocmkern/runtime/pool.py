@@ -38,12 +38,10 @@ class MemoryPool:
         if not self.keeps:
             return self._alloc(max(nbytes, 1)), nbytes
         size = rounded(nbytes)
-        blocks = self._blocks.get(size)
-        if blocks:
-            try:
-                return blocks.pop(), size
-            except IndexError:  # another thread took the last one
-                pass
+        try:
+            return self._blocks[size].pop(), size
+        except (KeyError, IndexError):
+            pass
         try:
             return self._alloc(size), size
         except DeviceOutOfMemory:

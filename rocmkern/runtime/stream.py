@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError
-
-if TYPE_CHECKING:
-    from rocmkern.runtime.device import Device
+from rocmkern.runtime.device import Device
 
 
 @define(eq=False, repr=False)

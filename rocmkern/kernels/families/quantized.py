@@ -13,7 +13,7 @@ MAX_VECTORS: Final = 8  # of the mat-vec kernels
 _TYPES: Final = (float32, float16, bfloat16)
 _MATMUL: Final = tuple(f for f in FORMATS if f.has_matmul)
 _CANDLE: Final = tuple(f for f in _MATMUL if f.symbol.startswith("q"))
-_COUNTS_VALUES: Final = ("q5_0", "q5_1")  # whose dequantization counts values, where the others count blocks
+COUNTS_VALUES: Final = ("q5_0", "q5_1")  # whose dequantization counts values, where the others count blocks
 
 _WEIGHTS: Final = source("w", uint8)
 _BLOCKS: Final = source("src", uint8)
@@ -33,7 +33,7 @@ def _dequantize(f: BlockFormat, t: DType) -> KernelSpec:
     symbol, parameters = f"dequantize_block_{f.symbol}_{t.short}", (_BLOCKS, result("dst", t))
     if f.values != 32:
         return _kernel(symbol, "DEQUANTIZE", parameters, f.struct, t.short)
-    per_block = f.values if f.symbol in _COUNTS_VALUES else 1
+    per_block = f.values if f.symbol in COUNTS_VALUES else 1
     return _kernel(symbol, "DEQUANTIZE_COUNTED", (*parameters, *_counts("n")), f.struct, t.short, per_block)
 
 
