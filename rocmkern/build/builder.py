@@ -93,14 +93,21 @@ def build(job: Job, toolchain: Toolchain) -> Entry:
 
 
 def build_all(jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: Callable[[Job], None]) -> None:
-    """Builds the jobs side by side and writes the manifest, also of what succeeded before an error."""
-    entries = manifest.load()
+    """Builds the jobs side by side and writes the manifest of what succeeded.
+
+    A file that fails does not stop the others; BuildError names all that failed.
+    """
+    entries, failed = manifest.load(), []
     with ThreadPoolExecutor(workers) as pool:
         running = {pool.submit(build, job, toolchain): job for job in jobs}
         try:
             for future in as_completed(running):
                 job = running[future]
-                entry = future.result()
+                try:
+                    entry = future.result()
+                except BuildError as error:
+                    failed.append(str(error))
+                    continue
                 if not is_ptx(job.target):
                     entries[job.name] = entry
                 done(job)
@@ -109,3 +116,14 @@ def build_all(jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: 
                 future.cancel()
             if entries:
                 manifest.save(entries)
+    if failed:
+        raise BuildError("\n".join(failed))
+
+
+def build_file(source: Path, target: str, output: Path, toolchain: Toolchain) -> None:
+    """Compiles a HIP source outside of the package, with the package's headers on its include path.
+
+    Raises BuildError with the compiler's messages.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    toolchain.compile(source.parent.resolve(), source.name, target, output.resolve(), (files.sources(),))

@@ -38,7 +38,7 @@ class Toolchain(Protocol):
     @property
     def library(self) -> str: ...  # the device library, by content
     def flags(self, target: str) -> tuple[str, ...]: ...
-    def compile(self, root: Path, source: str, target: str, output: Path) -> None: ...
+    def compile(self, root: Path, source: str, target: str, output: Path, include: tuple[Path, ...] = ()) -> None: ...
 
 
 def _run(command: list[str], root: Path, what: str) -> str:
@@ -46,6 +46,10 @@ def _run(command: list[str], root: Path, what: str) -> str:
     if done.returncode:
         raise BuildError(f"build {what}: the compiler answers {done.returncode}\n{done.stderr.strip()}")
     return done.stdout
+
+
+def _include(folders: tuple[Path, ...]) -> list[str]:
+    return [f"-I{folder}" for folder in folders]
 
 
 def _digest(path: Path) -> str:
@@ -68,10 +72,14 @@ class Hipcc:
         version = f"-mcode-object-version={code_object_version(target)}"
         return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON)
 
-    def compile(self, root: Path, source: str, target: str, output: Path) -> None:
+    def compile(self, root: Path, source: str, target: str, output: Path, include: tuple[Path, ...] = ()) -> None:
         if is_ptx(target):
             raise BuildError(f"build {target}: hipcc makes code for AMD GPUs only; use `--toolchain zig`")
-        _run([str(self.path), *self.flags(target), source, "-o", str(output)], root, f"{source} for {target}")
+        _run(
+            [str(self.path), *self.flags(target), *_include(include), source, "-o", str(output)],
+            root,
+            f"{source} for {target}",
+        )
 
 
 @frozen(slots=False)
@@ -100,13 +108,13 @@ class Zig:
         where = ("-x", "hip", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", version, "-fuse-cuid=none")
         return (*where, *common, *_CODE_GENERATION)
 
-    def compile(self, root: Path, source: str, target: str, output: Path) -> None:
+    def compile(self, root: Path, source: str, target: str, output: Path, include: tuple[Path, ...] = ()) -> None:
         what = f"{source} for {target}"
         clang = [str(self.path), "clang"]
         with tempfile.TemporaryDirectory() as scratch:
             if is_ptx(target):
                 link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library.libdevice())]
-                _run([*clang, *self.flags(target), *link, source, "-o", str(output)], root, what)
+                _run([*clang, *self.flags(target), *_include(include), *link, source, "-o", str(output)], root, what)
                 return
             bitcode, unlinked, controls = (str(Path(scratch) / n) for n in ("k.bc", "k.o", "controls.bc"))
             text = Path(scratch) / "controls.ll"
@@ -115,7 +123,8 @@ class Zig:
             _run([*clang, *amd, "-emit-llvm", "-c", str(text), "-o", controls], root, what)
             libraries = (str(device_library.ocml()), controls)
             link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
-            _run([*clang, *self.flags(target), "-emit-llvm", "-c", source, "-o", bitcode, *link], root, what)
+            to_bitcode = [*self.flags(target), *_include(include), "-emit-llvm", "-c", source, "-o", bitcode]
+            _run([*clang, *to_bitcode, *link], root, what)
             to_object = [*amd, f"-mcpu={target}", "-O3", *_CODE_GENERATION, "-c"]
             _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)
             _run([str(self.path), "ld.lld", "-shared", "--no-undefined", unlinked, "-o", str(output)], root, what)

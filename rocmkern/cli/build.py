@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -10,10 +11,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from rocmkern.build import builder, sources, toolchain
 from rocmkern.kernels import families
-from rocmkern.targets import BUILT
+from rocmkern.targets import BUILT, file_name
 
 
 @click.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=Path(), help="Folder for code objects of FILES.")
 @click.option("--target", "targets", multiple=True, help="A gfx target, or sm_90 for PTX; all shipped ones if absent.")
 @click.option("--family", "names", multiple=True, help="A kernel family; all if absent.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Compilers side by side.")
@@ -21,10 +24,33 @@ from rocmkern.targets import BUILT
 @click.option("--render", is_flag=True, help="Only write the instance lists from the catalogue.")
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 def build(
-    targets: tuple[str, ...], names: tuple[str, ...], jobs: int, compiler: toolchain.Name, render: bool, force: bool
+    files: tuple[Path, ...],
+    out: Path,
+    targets: tuple[str, ...],
+    names: tuple[str, ...],
+    jobs: int,
+    compiler: toolchain.Name,
+    render: bool,
+    force: bool,
 ) -> None:
-    """Compile kernels_hip/ to hsaco/<target>/<family>.hsaco."""
+    """Compile kernels_hip/ to hsaco/<target>/<family>.hsaco, or your own FILES to <target>/<name>.hsaco.
+
+    Your sources can include the package's headers: `#include "include/device.hpp"`.
+
+    \b
+    Examples:
+      rocmkern build --target gfx942 --family affine
+      rocmkern build saxpy.hip --target gfx942 --target gfx11-generic --out kernels
+    """
     console = Console()
+    if files:
+        chosen_toolchain = toolchain.detect(compiler)
+        for source in files:
+            for target in targets or BUILT:
+                output = out / target / file_name(source.stem, target)
+                builder.build_file(source, target, output, chosen_toolchain)
+                console.print(f"{output}  {output.stat().st_size / 1024:.0f} KiB", highlight=False)
+        return
     chosen = tuple(map(families.family, names)) if names else families.families()
     if render:
         written = [family.name for family in chosen if sources.render(family)]

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from attrs import frozen
 
+from rocmkern.targets import strip_features
+
 Dims = tuple[int, int, int]
 
 
@@ -25,6 +27,11 @@ class DeviceInfo:
     total_memory: int
     unified: bool  # the host can address device memory directly
     checked: bool = False  # every access is checked against the live allocations
+
+    @property
+    def target(self) -> str:
+        """The architecture without feature flags, as compilers take it: gfx942, sm_90."""
+        return strip_features(self.arch)
 
 
 class Driver(Protocol):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field
 
 from rocmkern import drivers
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.errors import ClosedError
+from rocmkern.runtime.memory import DeviceMemory, PinnedMemory
 from rocmkern.runtime.pool import MemoryPool
-
-if TYPE_CHECKING:
-    from rocmkern.runtime.memory import DeviceMemory, PinnedMemory
-    from rocmkern.runtime.stream import Event, Stream
+from rocmkern.runtime.stream import Event, Stream
 
 _POOLS: dict[Driver, MemoryPool] = {}
 
@@ -56,24 +54,16 @@ class Device:
 
     def alloc(self, nbytes: int) -> DeviceMemory:
         """Uninitialised memory of `nbytes`. Raises DeviceOutOfMemory."""
-        from rocmkern.runtime.memory import DeviceMemory
-
         return DeviceMemory(self, nbytes)
 
     def alloc_pinned(self, nbytes: int) -> PinnedMemory:
         """Host memory that asynchronous copies can read and write directly."""
-        from rocmkern.runtime.memory import PinnedMemory
-
         return PinnedMemory(self, nbytes)
 
     def create_stream(self) -> Stream:
-        from rocmkern.runtime.stream import Stream
-
         return Stream(self)
 
     def create_event(self) -> Event:
-        from rocmkern.runtime.stream import Event
-
         return Event(self)
 
     def synchronize(self) -> None:

@@ -57,7 +57,7 @@ class Function:
         self, *args: Any, grid: DimLike, block: DimLike, shared_bytes: int = 0, stream: Stream | None = None
     ) -> None:
         """Launches the kernel; returns before it is done."""
-        self.launch_packed(self._packer.pack(args), grid=grid, block=block, shared_bytes=shared_bytes, stream=stream)
+        self._launch(self._packer.pack(args), grid, block, shared_bytes, stream)
         if stream is not None:
             for value in args:
                 memory = value if isinstance(value, DeviceMemory) else getattr(value, "memory", None)
@@ -71,12 +71,18 @@ class Function:
     def launch_packed(
         self, packed: bytes, *, grid: DimLike, block: DimLike, shared_bytes: int = 0, stream: Stream | None = None
     ) -> None:
-        """Launches with an argument block made elsewhere. Its pointers are not checked."""
-        if len(packed) < self.kernel.explicit_bytes:
+        """Launches with an argument block made elsewhere, filled with zeros to the kernel's size. Its pointers are not
+        checked.
+        """
+        needed = self.kernel.explicit_bytes
+        if len(packed) < needed:
             raise ArgumentError(
-                f"launch {self.name}: an argument block of {len(packed)} bytes came, the kernel reads "
-                f"{self.kernel.explicit_bytes}; pack all arguments"
+                f"launch {self.name}: an argument block of {len(packed)} bytes came, the kernel reads {needed}; "
+                "pack all arguments"
             )
+        self._launch(packed.ljust(self._packer.nbytes, b"\0"), grid, block, shared_bytes, stream)
+
+    def _launch(self, packed: bytes, grid: DimLike, block: DimLike, shared_bytes: int, stream: Stream | None) -> None:
         if self.module.is_closed:
             raise ClosedError(f"launch {self.name}: its module is closed; load it again")
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,10 @@ from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError, ShapeError
-from rocmkern.runtime.device import Device
-from rocmkern.runtime.stream import Stream
+
+if TYPE_CHECKING:
+    from rocmkern.runtime.device import Device
+    from rocmkern.runtime.stream import Stream
 
 Array = npt.NDArray[Any]
 
@@ -31,10 +33,11 @@ class DeviceMemory:
     _streams: set[Stream] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
-        if self.nbytes < 0:
-            raise ShapeError(f"alloc: {self.nbytes} bytes; a size can't be negative")
-        self.driver = self.device.driver
-        self.live_address, self._size = self.device._pool.acquire(self.nbytes)
+        device, nbytes = self.device, self.nbytes
+        if nbytes < 0:
+            raise ShapeError(f"alloc: {nbytes} bytes; a size can't be negative")
+        self.driver = device.driver
+        self.live_address, self._size = device._pool.acquire(nbytes)
 
     @property
     def address(self) -> int:
@@ -110,9 +113,10 @@ class DeviceMemory:
         address, self.live_address = self.live_address, 0
         if not address:
             return
-        for stream in self._streams or ():
-            if not stream.is_closed:
-                stream.synchronize()
+        if self._streams is not None:
+            for stream in self._streams:
+                if not stream.is_closed:
+                    stream.synchronize()
         self.device._pool.release(address, self._size)
 
     def _on(self, stream: Stream | None) -> int:

@@ -38,10 +38,12 @@ class MemoryPool:
         if not self.keeps:
             return self._alloc(max(nbytes, 1)), nbytes
         size = rounded(nbytes)
-        try:
-            return self._blocks[size].pop(), size
-        except (KeyError, IndexError):
-            pass
+        blocks = self._blocks.get(size)
+        if blocks:
+            try:
+                return blocks.pop(), size
+            except IndexError:  # another thread took the last one
+                pass
         try:
             return self._alloc(size), size
         except DeviceOutOfMemory:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError
-from rocmkern.runtime.device import Device
+
+if TYPE_CHECKING:
+    from rocmkern.runtime.device import Device
 
 
 @define(eq=False, repr=False)

@@ -281,3 +281,10 @@ def test_packed_block_must_cover_the_arguments(foreign: Function) -> None:
     """launch_packed refuses a block that ends before the last argument."""
     with pytest.raises(ArgumentError, match="an argument block of 16 bytes came, the kernel reads 29"):
         foreign.launch_packed(bytes(16), grid=1, block=64)
+
+
+def test_packed_block_is_filled_to_the_segment(foreign: Function, double: Double) -> None:
+    """What a shorter block leaves out arrives as zeros; a longer one arrives whole."""
+    for packed in (bytes(range(29)), bytes(range(64))):
+        foreign.launch_packed(packed, grid=1, block=64)
+        assert double.arguments() == packed.ljust(32, b"\0")
