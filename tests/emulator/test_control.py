@@ -257,19 +257,19 @@ def test_wide_division(gpu: Bench) -> None:
     np.testing.assert_array_equal(out[:, 1], x * y + x % divisor)
 
 
-COUNT = """
-KERNEL void count(unsigned *out) {
-    unsigned turns = 0;
-#pragma clang loop unroll(disable)
-    for (unsigned k = 0; k != 0x1100; k += 0x220) { asm volatile("s_nop 0"); ++turns; }
-    out[__builtin_amdgcn_workitem_id_x()] = turns;
+LITERAL_COMPARE = """
+KERNEL void differs(unsigned x, unsigned *out) {
+    unsigned result;
+    asm volatile("s_cmpk_lg_i32 %1, 0x1100\\n s_cselect_b32 %0, 1, 0" : "=s"(result) : "s"(x) : "scc");
+    out[__builtin_amdgcn_workitem_id_x()] = result;
 }
 """
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_loop_to_a_16_bit_literal_takes_every_turn(target: str) -> None:
-    """s_cmpk compares a register with its immediate; the register is an operand, not an old result."""
-    out = np.zeros(64, np.uint32)
-    bench(COUNT, target).run("count", out)
-    assert (out == 8).all()
+@pytest.mark.parametrize("x", [0, 0x220, 0x1100])
+def test_compare_with_a_16_bit_literal_reads_its_register(target: str, x: int) -> None:
+    """s_cmpk's register is an operand, not an old result: loops that count to such a literal take every turn."""
+    out = np.full(64, 7, np.uint32)
+    bench(LITERAL_COMPARE, target).run("differs", np.uint32(x), out)
+    assert (out == (x != 0x1100)).all()
