@@ -1,0 +1,106 @@
+"""Launch plans of the kernels that work on rows: reductions in one or two passes, softmax, norms, running totals.
+
+A block's x axis is the team of threads that shares a row, its y axis counts the teams.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve, frozen
+
+from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, pack_width
+
+PACKS: Final = 4  # of 16 bytes that a thread reads before a row is worth more threads
+CACHED_VALUES: Final = 16  # of its row, that a thread of softmax and the norms keeps in registers
+TEAM: Final = 512  # threads beyond which a reduced row is better split into parts
+SCANNED: Final = 4  # elements that a thread scans at a time
+RESIDENT: Final = 2048  # threads that a compute unit keeps in flight
+LONG_PART: Final = 1 << 15  # elements: a shorter part costs more in its second pass than it gains
+
+
+@frozen
+class RowPlan:
+    """One launch that finishes rows, or one over parts of `part` elements and one, `merge`, over their states."""
+
+    first: LaunchPlan
+    part: int = 0
+    parts_per_row: int = 1
+    merge: LaunchPlan | None = None
+
+
+def _round_up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def teams(rows: int, width: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
+    """A team of `width` threads a row, and as many rows a block as a block of the usual size holds."""
+    if rows < 0:
+        raise ValueError(f"plan: {rows} rows; a size can't be negative")
+    width = min(width, device.max_threads_per_block)
+    per_block = max(1, min(BLOCK, device.max_threads_per_block) // width)
+    wanted = -(-rows // per_block)
+    grid = min(wanted, device.max_grid[0], WORK_ITEMS // width)
+    plan = LaunchPlan((grid, 1, 1), (width, per_block, 1), 0, variant, why)
+    if rows == 0:
+        return evolve(plan, why="there is nothing to do")
+    if grid < wanted:
+        return evolve(plan, variant=f"{variant}, striding", why=f"{why}; {rows} rows are more than one grid holds")
+    return plan
+
+
+def reduction(rows: int, cols: int, itemsize: int, device: DeviceInfo, *, contiguous: bool = True) -> RowPlan:
+    """A plan for fast_* and, where few rows are long, for split_* and merge_*.
+
+    `contiguous` rows have their elements side by side. Where they have not, neighbouring rows are taken to be
+    neighbours in memory: a thread takes a row, or a part of one.
+    """
+    if contiguous:
+        width = min(TEAM, _power_of_two(-(-cols // (PACKS * pack_width(itemsize)))))
+        why = f"{width} thread{'s' if width > 1 else ''} a row of {cols} contiguous elements"
+    else:
+        width, why = 1, "a thread a row: neighbouring rows are neighbours in memory"
+    width = min(width, device.max_threads_per_block)
+    fill = 2 * RESIDENT * device.compute_units
+    shortest = LONG_PART if contiguous else LONG_PART // TEAM
+    parts = min(-(-fill // max(rows * width, 1)), cols // shortest)
+    if rows == 0 or parts < 2:
+        return RowPlan(teams(rows, width, device, variant="rows", why=why))
+    step = PACKS * pack_width(itemsize)
+    part = _round_up(cols, parts * step) // parts
+    per_row = -(-cols // part)
+    why = f"{why}; {rows} row{'s' if rows > 1 else ''} leave the device idle: {per_row} parts of {part} each"
+    first = teams(rows * per_row, width, device, variant="parts", why=why)
+    merge = teams(rows, min(BLOCK, _power_of_two(per_row)), device, variant="merge", why=f"{per_row} states a row")
+    return RowPlan(first, part, per_row, merge)
+
+
+def normalization(rows: int, cols: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
+    """A plan for softmax_rows, log_softmax_rows, rmsnorm_rows and layernorm_rows."""
+    per_thread = min(CACHED_VALUES, PACKS * pack_width(itemsize))
+    width = min(_power_of_two(-(-cols // per_thread)), device.max_threads_per_block)
+    fits = cols <= width * per_thread and cols % pack_width(itemsize) == 0
+    how = "kept in registers, read once" if fits else "read once a pass"
+    return teams(rows, width, device, variant="cached" if fits else "streamed", why=f"rows of {cols} are {how}")
+
+
+def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:
+    """A plan for cumsum and cumprod along the middle axis of (left, n, right).
+
+    With parts, split_* along n comes first, then the same scan over each row of states, then `first` with their carry.
+    """
+    lines = left * right
+    width = min(BLOCK, _power_of_two(-(-n // SCANNED))) if right == 1 else 1
+    width = min(width, device.max_threads_per_block)
+    parts = min(-(-RESIDENT * device.compute_units // max(lines * width, 1)), n // LONG_PART)
+    part = n if parts < 2 else -(-n // parts)
+    per_line = -(-n // part) if n else 1
+    why = f"{width} threads a row" if right == 1 else "a thread a column, neighbours side by side"
+    if per_line > 1:
+        why = f"{why}; {per_line} parts of {part} elements"
+    return RowPlan(teams(lines * per_line if n else 0, width, device, variant="scan", why=why), part, per_line)
