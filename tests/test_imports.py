@@ -11,7 +11,7 @@ LAYERS = (
     ("cli", "build"),
     ("quant", "packages"),
     ("ops",),
-    ("tensor", "layout", "promotion", "pool", "dlpack"),
+    ("tensor", "layout", "promotion", "dlpack"),
     ("kernels",),
     ("runtime",),
     ("drivers",),

@@ -1,0 +1,50 @@
+"""Between dtypes, and from Python numbers to tensors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from rocmkern.drivers.protocol import Driver
+from rocmkern.dtypes import DType
+from rocmkern.layout import contiguous
+from rocmkern.ops.launch import elementwise, empty
+from rocmkern.promotion import Scalar
+from rocmkern.runtime import Device
+from rocmkern.tensor import Tensor
+
+_KEPT_SCALARS: Final = 1024
+_scalars: dict[Driver, dict[tuple[DType, bytes], Tensor]] = {}
+
+
+def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
+    """The values in a dtype: `x` itself where it has it, unless a copy is wanted; contiguous where it is new."""
+    if x.dtype is dtype:
+        return duplicate(x) if copy else x
+    return elementwise(f"cast_{x.dtype.short}_{dtype.short}", empty(x.shape, dtype, x.device), (x,))
+
+
+def duplicate(x: Tensor) -> Tensor:
+    """A contiguous copy."""
+    return elementwise(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), (x,))
+
+
+def packed(x: Tensor) -> Tensor:
+    """The tensor itself where it is contiguous, else a copy that is."""
+    return x if x.layout.is_contiguous else duplicate(x)
+
+
+def scalar_tensor(value: Scalar, dtype: DType, device: Device) -> Tensor:
+    """A number as a tensor without axes; it is shared and kept, so nothing may write to it."""
+    table = _scalars.setdefault(device.driver, {})
+    with np.errstate(over="ignore"):
+        data = np.asarray(value, np.float64 if dtype.is_float else None).astype(dtype.numpy).tobytes()
+    found = table.get((dtype, data))
+    if found is None:
+        if len(table) >= _KEPT_SCALARS:
+            table.clear()
+        memory = device.alloc(dtype.itemsize)
+        memory.copy_from_host(data)
+        found = table[dtype, data] = Tensor(memory, dtype, contiguous(()), device)
+    return found

@@ -1,0 +1,175 @@
+"""How an elementwise operation is made from its row: promotion, broadcasting, one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from attrs import frozen
+
+from rocmkern.dtypes import DType, bool_
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.layout import Shape, broadcast_shapes
+from rocmkern.ops.casting import cast, scalar_tensor
+from rocmkern.ops.launch import elementwise, empty
+from rocmkern.ops.movement import write
+from rocmkern.promotion import DEFAULT_FLOAT, Scalar, check_range, promote, promote_scalar
+from rocmkern.runtime import Device
+from rocmkern.tensor import Operand, Tensor
+
+# What an operation takes. "float": other dtypes become float32. "rounding": integers are their own result.
+# "test": a question whose answer is bool, known for integers. "logical": the truth of any dtype.
+Accepts: TypeAlias = Literal["float", "numeric", "rounding", "test", "bits", "integer", "logical", "any"]
+Result: TypeAlias = Literal["same", "bool"]
+
+Unary: TypeAlias = Callable[..., Tensor]
+Binary: TypeAlias = Callable[..., Tensor]
+
+
+@frozen
+class Row:
+    """One elementwise operation: its public name, the stem of its kernels' symbols, and what it takes and gives."""
+
+    name: str
+    kernel: str
+    accepts: Accepts
+    result: Result
+    arity: int
+    doc: str
+    of_integers: bool | None = None  # the answer of a test where the operand is no float
+
+
+ROWS: Final[dict[str, Row]] = {}
+
+_REFUSED: Final[Mapping[str, Callable[[DType], bool]]] = {
+    "numeric": lambda d: d is bool_,
+    "rounding": lambda d: d is bool_,
+    "bits": lambda d: d.is_float,
+    "integer": lambda d: not d.is_integer,
+}
+_WANTED: Final = {
+    "numeric": "a number dtype",
+    "rounding": "a number dtype",
+    "bits": "bool or an integer dtype",
+    "integer": "an integer dtype",
+}
+
+
+def working_dtype(row: Row, dtype: DType) -> DType:
+    """The dtype that the kernel runs in. Raises DTypeError for one that the operation does not take."""
+    refused = _REFUSED.get(row.accepts)
+    if refused is not None and refused(dtype):
+        raise DTypeError(f"{row.name}: dtype {dtype}; it takes {_WANTED[row.accepts]}, cast it first")
+    if row.accepts == "float" and not dtype.is_float:
+        return DEFAULT_FLOAT
+    return bool_ if row.accepts == "logical" else dtype
+
+
+def unary(name: str, kernel: str, accepts: Accepts, doc: str, *, of_integers: bool | None = None) -> Unary:
+    """The function of one operand that a row describes."""
+    row = ROWS[name] = Row(
+        name, kernel, accepts, "bool" if accepts in ("test", "logical") else "same", 1, doc, of_integers
+    )
+
+    def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
+        dtype = working_dtype(row, as_tensor(row.name, x).dtype)
+        if row.accepts == "test" and not dtype.is_float:
+            return finish(row.name, filled(x, bool(row.of_integers)), out)
+        if row.accepts == "rounding" and not dtype.is_float:
+            return finish(row.name, cast(x, dtype, copy=True), out)
+        operand = cast(x, dtype)
+        target = destination(out, x.shape, bool_ if row.result == "bool" else dtype, x.device, x)
+        elementwise(f"{row.kernel}_{dtype.short}", target, (operand,))
+        return finish(row.name, target, out)
+
+    return named(operation, name, doc)
+
+
+def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result = "same") -> Binary:
+    """The function of two operands that a row describes; either may be a Python number, not both."""
+    row = ROWS[name] = Row(name, kernel, accepts, "bool" if accepts == "logical" else result, 2, doc)
+
+    def operation(x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor:
+        device, common = device_and_dtype(row.name, x1, x2)
+        dtype = working_dtype(row, common)
+        left, right = operand(row.name, x1, dtype, device), operand(row.name, x2, dtype, device)
+        shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
+        given = bool_ if row.result == "bool" else dtype
+        target = destination(out, shape, given, device, left, right)
+        elementwise(f"{row.kernel}_{dtype.short}", target, (broadcast(left, shape), broadcast(right, shape)))
+        return finish(row.name, target, out)
+
+    return named(operation, name, doc)
+
+
+def named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    """The function under its public name, with its doc."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def as_tensor(operation: str, x: object) -> Tensor:
+    """The argument itself. Raises DTypeError for anything but a tensor."""
+    if not isinstance(x, Tensor):
+        raise DTypeError(f"{operation}: {type(x).__name__} is no tensor; use asarray")
+    return x
+
+
+def device_and_dtype(operation: str, *operands: Operand) -> tuple[Device, DType]:
+    """The one device and the common dtype. Raises DTypeError without a tensor, ShapeError for two devices."""
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if not tensors:
+        raise DTypeError(f"{operation}: no tensor among the operands; make one with asarray")
+    device, dtype = tensors[0].device, tensors[0].dtype
+    for t in tensors[1:]:
+        if t.dtype is not dtype:
+            dtype = promote(dtype, t.dtype)
+        if t.device.driver is not device.driver:
+            raise ShapeError(f"{operation}: tensors on {device.name} and {t.device.name}; move one with to()")
+    for x in operands:
+        if not isinstance(x, Tensor):
+            dtype = promote_scalar(dtype, x)
+    return device, dtype
+
+
+def operand(operation: str, x: Operand, dtype: DType, device: Device) -> Tensor:
+    """A tensor of the working dtype; a Python number becomes one without axes."""
+    if isinstance(x, Tensor):
+        return x if x.dtype is dtype else cast(x, dtype)
+    check_range(x, dtype, operation)
+    return scalar_tensor(x, dtype, device)
+
+
+def broadcast(x: Tensor, shape: Shape) -> Tensor:
+    """A view of that shape."""
+    return x if x.layout.shape == shape else x.view(x.layout.broadcast_to(shape))
+
+
+def filled(like: Tensor, value: Scalar) -> Tensor:
+    """A bool tensor of one value in the shape of another."""
+    return cast(broadcast(scalar_tensor(value, bool_, like.device), like.shape), bool_, copy=True)
+
+
+def destination(out: Tensor | None, shape: Shape, dtype: DType, device: Device, *operands: Tensor) -> Tensor:
+    """Where the kernel writes: `out` itself where it fits, is contiguous and no operand reads it otherwise."""
+    if out is None or out.dtype is not dtype or out.shape != shape or not out.is_contiguous:
+        return empty(shape, dtype, device)
+    if any(t.memory is out.memory and t.layout != out.layout for t in operands):
+        return empty(shape, dtype, device)
+    return out
+
+
+def finish(operation: str, result: Tensor, out: Tensor | None) -> Tensor:
+    """The result, in `out` where one was given.
+
+    Raises ShapeError where `out` has another shape, DTypeError where it has another dtype.
+    """
+    if out is None or out is result:
+        return result
+    if out.dtype is not result.dtype:
+        raise DTypeError(f"{operation}: the result is {result.dtype}, out is {out.dtype}; cast an operand first")
+    if out.shape != result.shape:
+        raise ShapeError(f"{operation}: the result has shape {result.shape}, out has {out.shape}")
+    write(result, out)
+    return out

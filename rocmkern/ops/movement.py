@@ -1,0 +1,23 @@
+"""Elements from one layout to another on the device."""
+
+from __future__ import annotations
+
+from rocmkern.errors import DTypeError
+from rocmkern.layout import collapse
+from rocmkern.ops.launch import kernel, layout_info
+from rocmkern.tensor import Tensor
+
+
+def write(source: Tensor, target: Tensor) -> None:
+    """Copy `source` into the memory of `target`, of the same shape and dtype, whatever their layouts."""
+    size = target.layout.size
+    if not size:
+        return
+    if source.dtype is not target.dtype:
+        raise DTypeError(f"write: {source.dtype} into {target.dtype}; cast it first")
+    dims, strides = collapse(target.shape, source.strides, target.strides)
+    if not dims:
+        dims, strides = (1,), ((1,), (1,))
+    info = layout_info(target.device, sum(strides, dims))
+    symbol = f"assign_u{8 * target.dtype.itemsize}"
+    kernel(target.device, symbol)(size, size, len(dims), info, source.address, target.address)
