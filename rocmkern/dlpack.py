@@ -8,11 +8,12 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final, cast
 
+import numpy as np
 from attrs import frozen
 
 from rocmkern.dtypes import ALL, DType
 from rocmkern.errors import ExchangeError
-from rocmkern.layout import contiguous
+from rocmkern.layout import Layout, contiguous
 
 CPU: Final = 1  # kDLCPU
 CUDA: Final = 2  # kDLCUDA
@@ -182,3 +183,16 @@ def consume(capsule: object) -> Exchange:
         _Owner(address, managed.deleter),
         read_only,
     )
+
+
+def host_array(exchange: Exchange) -> np.ndarray[Any, Any]:
+    """CPU memory of another library as a NumPy array, valid while `exchange` lives."""
+    low, high = Layout(exchange.shape, exchange.strides).extent()
+    itemsize = exchange.dtype.itemsize
+    nbytes = (high - low) * itemsize
+    if nbytes == 0:
+        return np.empty(exchange.shape, exchange.dtype.numpy)
+    raw = (ctypes.c_uint8 * nbytes).from_address(exchange.address + low * itemsize)
+    flat = np.frombuffer(raw, exchange.dtype.numpy)
+    strides = [s * itemsize for s in exchange.strides]
+    return np.lib.stride_tricks.as_strided(flat[-low:], exchange.shape, strides)

@@ -102,4 +102,5 @@ class Family:
 
 FAMILY_NAMES: Final[tuple[str, ...]] = (
     "affine", "fill", "binary", "unary", "ternary", "cast", "indexing", "reduce", "sort", "conv", "matmul", "quantized",
+    "array",
 )  # fmt: skip

@@ -1,0 +1,296 @@
+"""Tensors from shapes, numbers and host data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rocmkern import dlpack
+from rocmkern.dtypes import DType, bool_, float64
+from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.errors import DTypeError, ExchangeError, ShapeError
+from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_shape
+from rocmkern.ops.casting import cast, duplicate, scalar_tensor
+from rocmkern.ops.elementwise import broadcast
+from rocmkern.ops.launch import encode, kernel, threads_for
+from rocmkern.ops.launch import empty as uninitialised
+from rocmkern.ops.movement import write
+from rocmkern.promotion import DEFAULT_FLOAT, DEFAULT_INT, Scalar, check_range, scalar_dtype
+from rocmkern.runtime import Device, default_device
+from rocmkern.tensor import Foreign, Tensor
+
+ShapeLike = int | Sequence[int]
+DeviceLike = Device | str | None
+
+
+def open_device(device: DeviceLike) -> Device:
+    """The device of that name; the default one for None."""
+    if device is None:
+        return default_device()
+    return device if isinstance(device, Device) else Device(device)
+
+
+def upload(values: np.ndarray[Any, Any], device: Device) -> Tensor:
+    """A host array on a device. Raises DTypeError for an element type the kernels lack."""
+    dtype = as_dtype(values.dtype.newbyteorder("="))
+    host = np.ascontiguousarray(values, dtype.numpy)
+    memory = device.alloc(host.nbytes)
+    if host.nbytes:
+        memory.copy_from_host(host)
+    return Tensor(memory, dtype, contiguous(values.shape), device)
+
+
+def asarray(
+    obj: object, /, *, dtype: DType | None = None, device: DeviceLike = None, copy: bool | None = None
+) -> Tensor:
+    """A tensor of numbers, nested sequences of numbers, a host array, a DLPack exporter or another tensor.
+
+    Python floats become float32, integers int64. A tensor comes back as it is unless dtype, device or `copy=True` asks
+    for another. Raises ValueError where `copy=False` can't be kept.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(obj, Tensor):
+        return _from_tensor(obj, wanted, device, copy)
+    if hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
+        return _from_tensor(from_dlpack(obj, device=device, copy=copy), wanted, device, None)
+    if copy is False:
+        raise ExchangeError("asarray: host memory can't become a tensor without a copy; leave copy out")
+    values = _host_values(obj, wanted)
+    result = upload(values, open_device(device))
+    return result if wanted is None else cast(result, wanted)
+
+
+def _from_tensor(x: Tensor, dtype: DType | None, device: DeviceLike, copy: bool | None) -> Tensor:
+    target = x.device if device is None else open_device(device)
+    moves = target.driver is not x.device.driver
+    casts = dtype is not None and dtype is not x.dtype
+    if copy is False and (moves or casts):
+        raise ExchangeError("asarray: another dtype or device takes a copy; leave copy out")
+    result = upload(x.numpy(), target) if moves else x
+    if dtype is not None and casts:
+        return cast(result, dtype)
+    return duplicate(x) if copy and not moves else result
+
+
+def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
+    """Host data as an array of an element type that exists here."""
+    if isinstance(obj, np.ndarray | np.generic):
+        return np.asarray(obj)
+    try:
+        values = np.asarray(obj)
+    except ValueError as error:
+        raise ShapeError(f"asarray: {error}") from None
+    except OverflowError as error:
+        raise OverflowError(f"asarray: {error}") from None
+    if values.dtype.kind not in "biuf" or (values.dtype.kind == "u" and not hasattr(obj, "dtype")):
+        return _ranged(obj, values, dtype)
+    if values.dtype == np.float64 and not isinstance(obj, memoryview) and dtype is None:
+        with np.errstate(over="ignore"):
+            return values.astype(np.float32)
+    if dtype is not None and dtype.is_integer and values.dtype.kind == "i" and values.size:
+        for end in (values.min(), values.max()):
+            check_range(int(end), dtype, "asarray")
+    return values
+
+
+def _ranged(obj: object, values: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    """Integers beyond int64, which NumPy makes uint64 or objects of; or no numbers at all."""
+    flat = values.reshape(-1).tolist()
+    if not all(isinstance(v, int) for v in flat):
+        raise DTypeError(f"asarray: {type(obj).__name__} of {values.dtype}; use numbers of bool, int or float")
+    for v in flat:
+        check_range(v, dtype or DEFAULT_INT, "asarray")
+    return values.astype((dtype or DEFAULT_INT).numpy)
+
+
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor of another library's memory: shared where this device can address it, else copied.
+
+    Raises ExchangeError (a BufferError) where `copy=False` can't be kept.
+    """
+    if isinstance(x, Tensor):
+        return _from_tensor(x, None, device, copy)
+    if not hasattr(x, "__dlpack__"):
+        raise DTypeError(f"from_dlpack: {type(x).__name__} has no __dlpack__; use asarray")
+    try:
+        capsule = x.__dlpack__(max_version=dlpack.VERSION)
+    except TypeError:
+        capsule = x.__dlpack__()
+    seen = dlpack.consume(capsule)
+    target = open_device(device)
+    codes = {"hip": dlpack.ROCM, "cuda": dlpack.CUDA}
+    kind, _, index = target.info.name.partition(":")
+    if kind in codes and seen.device == (codes[kind], int(index or 0)):
+        low, high = Layout(seen.shape, seen.strides).extent()
+        base = seen.address + low * seen.dtype.itemsize
+        memory = Foreign(base, (high - low) * seen.dtype.itemsize, seen.owner)
+        shared = Tensor(memory, seen.dtype, Layout(seen.shape, seen.strides, -low), target)
+        return duplicate(shared) if copy else shared
+    if seen.device[0] != dlpack.CPU:
+        raise ExchangeError(f"from_dlpack: memory on DLPack device {seen.device} for {target.name}; copy it to the CPU")
+    if copy is False:
+        raise ExchangeError(f"from_dlpack: {target.name} can't address host memory; leave copy out")
+    return upload(dlpack.host_array(seen), target)
+
+
+def empty(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """A tensor of uninitialised memory."""
+    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    return uninitialised(normal_shape(shape, "empty"), wanted, open_device(device))
+
+
+def zeros(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """A tensor of zeros, by default float32."""
+    result = empty(shape, dtype=dtype, device=device)
+    if result.size:
+        result.device.driver.fill(result.address, 0, result.nbytes, 0)
+    return result
+
+
+def ones(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """A tensor of ones, by default float32."""
+    return full(shape, 1, dtype=DEFAULT_FLOAT if dtype is None else dtype, device=device)
+
+
+def full(
+    shape: ShapeLike, fill_value: Scalar | Tensor, *, dtype: DType | None = None, device: DeviceLike = None
+) -> Tensor:
+    """A tensor of one number; its dtype is the number's by default: bool, int64 or float32.
+
+    Raises DTypeError for a number that an integer dtype can't hold exactly, ScalarRangeError beyond its range.
+    """
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    wanted = scalar_dtype(fill_value) if dtype is None else as_dtype(dtype)
+    if isinstance(fill_value, float) and not wanted.is_float:
+        raise DTypeError(f"full: {fill_value!r} for dtype {wanted}; use an integer or a float dtype")
+    check_range(fill_value, wanted, "full")
+    result = uninitialised(normal_shape(shape, "full"), wanted, open_device(device))
+    if result.size:
+        short = "u8" if wanted is bool_ else wanted.short
+        value = encode(bool(fill_value) if wanted is bool_ else fill_value, wanted)
+        kernel(result.device, f"fill_{short}")(
+            threads_for(result.size, wanted.itemsize), result.address, value, result.size
+        )
+    return result
+
+
+def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """Uninitialised memory in the shape of `x`."""
+    return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """Zeros in the shape of `x`."""
+    return zeros(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """Ones in the shape of `x`."""
+    return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def full_like(
+    x: Tensor, /, fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike = None
+) -> Tensor:
+    """One number in the shape of `x`."""
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def _ramp(numel: int, start: Scalar, step: Scalar, stop: Scalar, dtype: DType, device: DeviceLike) -> Tensor:
+    """`numel` numbers from start to stop, both met exactly."""
+    result = uninitialised((numel,), dtype, open_device(device))
+    if numel:
+        number = float if dtype.is_float else _wrapped
+        kernel(result.device, f"ramp_{dtype.short}")(
+            numel, numel, number(start), number(step), number(stop), result.address
+        )
+    return result
+
+
+def _wrapped(value: Scalar) -> int:
+    """An integer as the kernels' int64; uint64 beyond it keeps its bits."""
+    return (int(value) + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def arange(
+    start: int | float,
+    /,
+    stop: int | float | None = None,
+    step: int | float = 1,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Numbers from start up to but without stop: int64 for integers, else float32. Raises ShapeError for step 0."""
+    low, high = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise ShapeError("arange: step 0 never arrives; use another")
+    integers = all(isinstance(v, int) for v in (low, high, step))
+    count = len(range(low, high, step)) if integers else max(0, math.ceil((high - low) / step))  # type: ignore[arg-type]
+    wanted = (DEFAULT_INT if integers else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
+    if wanted is bool_:
+        raise DTypeError("arange: dtype bool; use a number dtype")
+    last = low + step * max(count - 1, 0)
+    if not integers and wanted.is_integer:
+        return cast(_ramp(count, low, step, last, float64, device), wanted)
+    if count and integers:
+        check_range(low, wanted, "arange")
+        check_range(last, wanted, "arange")
+    return _ramp(count, low, step, last, wanted, device)
+
+
+def linspace(
+    start: int | float,
+    stop: int | float,
+    /,
+    num: int,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` evenly spaced numbers from start to stop, the last being stop unless `endpoint=False`."""
+    if num < 0:
+        raise ShapeError(f"linspace: {num} numbers; use 0 or more")
+    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    last = stop if endpoint and num > 1 else start + step * max(num - 1, 0)
+    if not wanted.is_float:
+        return cast(_ramp(num, start, step, last, float64, device), wanted)
+    return _ramp(num, start, step, last, wanted, device)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: DeviceLike = None
+) -> Tensor:
+    """Ones on the k-th diagonal, zeros elsewhere."""
+    columns = n_rows if n_cols is None else n_cols
+    result = zeros((n_rows, columns), dtype=dtype, device=device)
+    length = min(n_rows - max(-k, 0), columns - max(k, 0))
+    if length > 0:
+        diagonal = result.view(Layout((length,), (columns + 1,), max(k, 0) + max(-k, 0) * columns))
+        write(broadcast(scalar_tensor(1, result.dtype, result.device), (length,)), diagonal)
+    return result
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinate tensors of one-dimensional ones; "xy" swaps the first two axes, "ij" does not."""
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(f'meshgrid: indexing {indexing!r}; use "xy" or "ij"')
+    if any(a.ndim > 1 for a in arrays):
+        raise ShapeError("meshgrid: it takes tensors of one dimension")
+    if len({a.dtype for a in arrays}) > 1:
+        raise DTypeError("meshgrid: the tensors differ in dtype; cast them first")
+    order = list(range(len(arrays)))
+    if indexing == "xy":
+        order[:2] = reversed(order[:2])
+    placed: list[Tensor] = []
+    for a, at in zip(arrays, order, strict=True):
+        shape: Shape = tuple(a.size if i == at else 1 for i in range(len(arrays)))
+        placed.append(a.reshape(shape))
+    shape = broadcast_shapes(*[p.shape for p in placed])
+    return tuple(duplicate(broadcast(p, shape)) for p in placed)

@@ -1,0 +1,165 @@
+"""Elements chosen by index tensors, masks and positions."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+from rocmkern.dtypes import bool_, int64
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.layout import broadcast_shapes, normal_axis
+from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.creation import arange
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
+from rocmkern.ops.faults import checked_ids
+from rocmkern.ops.launch import elementwise, empty, kernel, layout_info
+from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
+from rocmkern.ops.casting import duplicate
+from rocmkern.ops.reduction import cumulative_sum
+from rocmkern.ops.rows_binary import equal
+from rocmkern.ops.sorting import searched
+from rocmkern.promotion import DEFAULT_FLOAT, promote, scalar_dtype
+from rocmkern.tensor import Operand, Tensor
+
+_TILE: Final = 4096  # elements of a mask that one block counts
+_THREADS: Final = 256
+
+
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """The coordinates of the values other than zero, a tensor of int64 for each axis, in row-major order."""
+    if not as_tensor("nonzero", x).ndim:
+        raise ShapeError("nonzero: no dimensions; it takes one or more")
+    flat = positions(x)
+    if x.ndim == 1:
+        return (flat,)
+    result = empty((x.ndim, flat.size), int64, x.device)
+    if flat.size:
+        dims = layout_info(x.device, x.shape)
+        kernel(x.device, "nonzero_unravel")(flat.size, flat.size, x.ndim, dims, flat.address, result.address)
+    return tuple(result.view(result.layout.narrow(0, a, 1).squeeze((0,))) for a in range(x.ndim))
+
+
+def positions(x: Tensor) -> Tensor:
+    """The flat positions of the values other than zero, in order; their number comes to the host."""
+    values = packed(x)
+    tiles = -(-values.size // _TILE)
+    if not tiles:
+        return empty((0,), int64, x.device)
+    counts = empty((tiles + 1,), int64, x.device)
+    sizes = (values.size, _TILE, values.address)
+    kernel(x.device, f"nonzero_count_{x.dtype.short}").blocks(tiles, _THREADS, *sizes, counts.address)
+    kernel(x.device, "nonzero_scan").blocks(1, _THREADS, tiles, counts.address)
+    total = int(counts.view(counts.layout.narrow(0, tiles, 1)).item())
+    result = empty((total,), int64, x.device)
+    if total:
+        kernel(x.device, f"nonzero_write_{x.dtype.short}").blocks(
+            tiles, _THREADS, *sizes, counts.address, result.address
+        )
+    return result
+
+
+def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
+    """x1 where the condition is true, x2 elsewhere; any value but zero is true."""
+    truth = cast(as_tensor("where", condition), bool_)
+    if isinstance(x1, Tensor) or isinstance(x2, Tensor):
+        _, dtype = device_and_dtype("where", x1, x2)
+    else:
+        dtype = promote(scalar_dtype(x1), scalar_dtype(x2))
+    left, right = operand("where", x1, dtype, truth.device), operand("where", x2, dtype, truth.device)
+    shape = broadcast_shapes(truth.shape, left.shape, right.shape)
+    inputs = [broadcast(t, shape) for t in (truth, left, right)]
+    return elementwise(f"where_bool_{dtype.short}", empty(shape, dtype, truth.device), inputs)
+
+
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """The slices of an axis that the indices name; negative ones count from the end.
+
+    Raises KernelIndexError (an IndexError) for one outside the axis.
+    """
+    if axis is None and as_tensor("take", x).ndim != 1:
+        raise ShapeError(f"take: {x.ndim} dimensions; name the axis")
+    at = normal_axis(axis or 0, as_tensor("take", x).ndim, "take")
+    ids = checked_ids(_index_tensor("take", indices), x.shape[at], at, "take")
+    return select(x, ids, at)
+
+
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+    """For each index its value along the axis, the other coordinates being its own; shapes broadcast off the axis."""
+    at = normal_axis(axis, as_tensor("take_along_axis", x).ndim, "take_along_axis")
+    ids = _index_tensor("take_along_axis", indices)
+    if ids.ndim != x.ndim:
+        raise ShapeError(f"take_along_axis: {ids.ndim} dimensions of indices for {x.ndim}; use as many")
+    off = broadcast_shapes(*[tuple(1 if a == at else n for a, n in enumerate(t.shape)) for t in (x, ids)])
+    wide_ids = broadcast_to(ids, tuple(ids.shape[at] if a == at else n for a, n in enumerate(off)))
+    wide_x = broadcast_to(x, tuple(x.shape[at] if a == at else n for a, n in enumerate(off)))
+    checked = checked_ids(wide_ids, x.shape[at], at, "take_along_axis")
+    return gather(wide_x, checked, at)
+
+
+def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
+    """`take_along_axis` of checked int64 ids, for any layout of `x`."""
+    result = empty(ids.shape, x.dtype, x.device)
+    if result.size:
+        strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
+        info = layout_info(x.device, ids.shape + ids.strides + strides)
+        kernel(x.device, f"gather_strided_i64_{x.dtype.short}")(
+            result.size, result.size, x.ndim, info, ids.address, x.address, result.address, x.shape[axis],
+            x.strides[axis],
+        )  # fmt: skip
+    return result
+
+
+def _index_tensor(operation: str, indices: object) -> Tensor:
+    if not as_tensor(operation, indices).dtype.is_integer:  # type: ignore[attr-defined]
+        raise DTypeError(f"{operation}: indices of dtype {indices.dtype}; use integers")  # type: ignore[attr-defined]
+    assert isinstance(indices, Tensor)
+    return indices
+
+
+def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
+    """The slices of an axis at checked int64 ids, whose axes take its place."""
+    source = packed(x)
+    result = empty((*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :]), x.dtype, x.device)
+    if result.size:
+        left, right = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
+        kernel(x.device, f"is_i64_{x.dtype.short}")(
+            result.size, result.size, 0, 0, ids.address, source.address, result.address, left, x.shape[axis], ids.size,
+            right,
+        )  # fmt: skip
+    return result
+
+
+def searchsorted(
+    x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None
+) -> Tensor:
+    """Where each value of x2 goes into the sorted x1, as int64: before equal values, or after with side="right"."""
+    if side not in ("left", "right"):
+        raise ShapeError(f'searchsorted: side {side!r}; use "left" or "right"')
+    if as_tensor("searchsorted", x1).ndim != 1:
+        raise ShapeError(f"searchsorted: x1 has {x1.ndim} dimensions; it takes 1")
+    device, dtype = device_and_dtype("searchsorted", x1, x2)
+    ordered = cast(x1 if sorter is None else take(x1, sorter), dtype)
+    return searched(ordered, operand("searchsorted", x2, dtype, device), side == "right")
+
+
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Each element, or each slice along an axis, several times in a row; `repeats` may say how often for each."""
+    if axis is None:
+        return repeat(reshape(as_tensor("repeat", x), -1), repeats, axis=0)
+    at = normal_axis(axis, as_tensor("repeat", x).ndim, "repeat")
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise ShapeError(f"repeat: {repeats} times; use 0 or more")
+        wide = broadcast_to(expand_dims(x, axis=at + 1), (*x.shape[: at + 1], repeats, *x.shape[at + 1 :]))
+        return reshape(duplicate(wide), (*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :]))
+    if _index_tensor("repeat", repeats).ndim > 1:
+        raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; use one dimension")
+    ends = cumulative_sum(cast(broadcast_to(repeats, (x.shape[at],)), int64))
+    total = int(ends.view(ends.layout.narrow(0, ends.size - 1, 1)).item()) if ends.size else 0
+    return select(x, searched(ends, arange(total, device=x.device), right=True), at)
+
+
+def one_hot(x: Tensor, depth: int, /) -> Tensor:
+    """For each index a row of `depth` zeros with a one at it, as float32."""
+    ids = checked_ids(_index_tensor("one_hot", x), depth, -1, "one_hot")
+    return cast(equal(expand_dims(ids, axis=-1), arange(depth, device=x.device)), DEFAULT_FLOAT)

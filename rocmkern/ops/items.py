@@ -1,0 +1,243 @@
+"""`x[key]` and `x[key] = value` as NumPy has them: integers, slices, new axes, index tensors and masks together."""
+
+from __future__ import annotations
+
+from math import prod
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from rocmkern.dtypes import bool_, int64
+from rocmkern.errors import DTypeError, IndexOutOfRange, ShapeError
+from rocmkern.layout import Shape, broadcast_shapes
+from rocmkern.ops.casting import cast, duplicate, packed
+from rocmkern.ops.creation import arange, asarray, full
+from rocmkern.ops.elementwise import as_tensor, broadcast, operand
+from rocmkern.ops.faults import checked_ids
+from rocmkern.ops.indexing import nonzero, positions, select, where
+from rocmkern.ops.launch import kernel
+from rocmkern.ops.manipulation import concat, permute_dims, reshape
+from rocmkern.ops.movement import write
+from rocmkern.ops.rows_binary import add, multiply, not_equal
+from rocmkern.ops.sorting import argsort
+from rocmkern.promotion import promote, promote_scalar
+from rocmkern.tensor import Operand, Tensor
+
+Entry = int | slice | Tensor | None
+
+
+@frozen
+class Selection:
+    """What a key with index tensors selects: slices of `view` at `ids`, whose axes begin at `place` in the result."""
+
+    view: Tensor
+    ids: tuple[tuple[int, Tensor], ...]  # axis of the view, checked int64 ids; all of one shape
+    place: int
+    unique: bool  # no element is selected twice
+
+    @property
+    def shape(self) -> Shape:
+        rest = self.rest
+        return (
+            *(self.view.shape[a] for a in rest[: self.place]),
+            *self.ids[0][1].shape,
+            *(self.view.shape[a] for a in rest[self.place :]),
+        )
+
+    @property
+    def rest(self) -> tuple[int, ...]:
+        chosen = {axis for axis, _ in self.ids}
+        return tuple(a for a in range(self.view.ndim) if a not in chosen)
+
+
+def get_item(x: Tensor, key: Any, /) -> Tensor:
+    """The elements under a key: a view for integers, slices and new axes, a copy with index tensors or masks."""
+    if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
+        return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0)
+    selected = _resolve(x, key)
+    if isinstance(selected, Tensor):
+        return selected
+    if len(selected.ids) == 1:
+        axis, ids = selected.ids[0]
+        found = select(selected.view, ids, axis)
+        return _placed(found, axis, ids.ndim, selected.place)
+    axes = [a for a, _ in selected.ids]
+    front = packed(permute_dims(selected.view, (*axes, *selected.rest)))
+    merged = reshape(front, (prod(front.shape[: len(axes)]), *front.shape[len(axes) :]))
+    flat = _linear(selected.ids, [selected.view.shape[a] for a in axes])
+    return _placed(select(merged, flat, 0), 0, flat.ndim, selected.place)
+
+
+def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
+    """Write a value, broadcast to what the key selects. Where an index repeats, the last value stays.
+
+    Raises DTypeError for a float into an integer tensor, ShapeError where the value does not broadcast.
+    """
+    source = _value(x, value)
+    if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
+        write(where(key, source, x), x)
+        return
+    selected = _resolve(x, key)
+    if isinstance(selected, Tensor):
+        fitting = _fit(source, selected.shape)
+        write(duplicate(fitting) if fitting.memory is selected.memory else fitting, selected)
+        return
+    _scatter(selected, packed(_fit(source, selected.shape)))
+
+
+def _value(x: Tensor, value: Operand) -> Tensor:
+    if isinstance(value, Tensor | bool | int | float):
+        dtype = promote(x.dtype, value.dtype) if isinstance(value, Tensor) else promote_scalar(x.dtype, value)
+        if dtype.is_float and not x.dtype.is_float:
+            raise DTypeError(f"set_item: a float into a {x.dtype} tensor; cast it first")
+        return operand("set_item", value, x.dtype, x.device)
+    return cast(asarray(value, device=x.device), x.dtype)
+
+
+def _fit(value: Tensor, shape: Shape) -> Tensor:
+    """The value broadcast to a shape; leading axes of length 1 too many are dropped, as NumPy does."""
+    extra = value.ndim - len(shape)
+    if extra > 0 and value.shape[:extra] == (1,) * extra:
+        value = value.view(value.layout.squeeze(tuple(range(extra))))
+    return broadcast(value, shape)
+
+
+def _resolve(x: Tensor, key: Any) -> Tensor | Selection:
+    entries = _entries(as_tensor("index", x), key)
+    if not any(isinstance(e, Tensor) for e in entries):
+        return x.view(x.layout.index(entries))  # type: ignore[arg-type]
+    x, entries, unique = _without_masks(x, entries)
+    advanced = [i for i, e in enumerate(entries) if isinstance(e, Tensor | int)]
+    together = advanced == list(range(advanced[0], advanced[-1] + 1))
+    view = x.view(x.layout.index([slice(None) if isinstance(e, Tensor) else e for e in entries]))
+    kept = [e for e in entries if not isinstance(e, int)]
+    place = sum(not isinstance(e, Tensor | int) for e in entries[: advanced[0]]) if together else 0
+    tensors = [(a, e) for a, e in enumerate(kept) if isinstance(e, Tensor)]
+    shape = broadcast_shapes(*[t.shape for _, t in tensors])
+    ids = tuple((a, checked_ids(broadcast(t, shape), view.shape[a], a, "index")) for a, t in tensors)
+    return Selection(view, ids, place, unique)
+
+
+def _entries(x: Tensor, key: Any) -> list[Entry]:
+    """The key with one entry for each axis, and tensors for lists, arrays and masks."""
+    given = list(key) if isinstance(key, tuple) else [key]
+    entries = [_entry(x, e) for e in given]
+    used = sum(_axes_of(e) for e in entries if e is not Ellipsis)
+    if used > x.ndim:
+        raise IndexOutOfRange(f"index: {used} indices for {x.ndim} dimensions")
+    dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexOutOfRange("index: more than one ellipsis; use one")
+    fill: list[Any] = [slice(None)] * (x.ndim - used)
+    at = dots[0] if dots else len(entries)
+    return [*entries[:at], *fill, *entries[at + 1 :]]
+
+
+def _axes_of(entry: Any) -> int:
+    if entry is None:
+        return 0
+    return entry.ndim if isinstance(entry, Tensor) and entry.dtype is bool_ else 1
+
+
+def _entry(x: Tensor, entry: Any) -> Any:
+    if entry is None or entry is Ellipsis or isinstance(entry, slice):
+        return entry
+    if isinstance(entry, Tensor):
+        if entry.dtype is not bool_ and not entry.dtype.is_integer:
+            raise IndexOutOfRange(f"index: a tensor of {entry.dtype}; use integers or bool")
+        return entry
+    if isinstance(entry, bool | np.bool_):
+        return asarray(bool(entry), device=x.device)
+    if isinstance(entry, list | np.ndarray):
+        values = asarray(entry, device=x.device)
+        return _entry(x, values if values.size or values.dtype is bool_ else cast(values, int64))
+    try:
+        return as_index(entry)
+    except TypeError:
+        raise IndexOutOfRange(
+            f"index: {type(entry).__name__}; use integers, slices, None, ... and integer or bool tensors"
+        ) from None
+
+
+def _without_masks(x: Tensor, entries: list[Entry]) -> tuple[Tensor, list[Entry], bool]:
+    """Each mask as the index tensors of its true values. Also: whether one mask was all there was.
+
+    A mask without axes takes a new axis of length 1 once or not at all.
+    """
+    result: list[Entry] = []
+    axis = 0
+    tensors = [e for e in entries if isinstance(e, Tensor)]
+    for entry in entries:
+        if not isinstance(entry, Tensor) or entry.dtype is not bool_:
+            result.append(entry)
+            axis += entry is not None
+            continue
+        covered = x.shape[axis : axis + entry.ndim]
+        if entry.shape != covered:
+            raise IndexOutOfRange(f"index: a mask of shape {entry.shape} for axes of shape {covered}")
+        if entry.ndim:
+            result += nonzero(entry)
+            axis += entry.ndim
+        else:
+            x = x.view(x.layout.expand(axis))
+            result.append(positions(reshape(entry, 1)))
+            axis += 1
+    return x, result, len(tensors) == 1 and tensors[0].dtype is bool_
+
+
+def _linear(ids: tuple[tuple[int, Tensor], ...], lengths: list[int]) -> Tensor:
+    """Ids of several axes as ids of those axes merged."""
+    total = ids[0][1]
+    for (_, t), n in zip(ids[1:], lengths[1:], strict=True):
+        total = add(multiply(total, n), t)
+    return total
+
+
+def _placed(x: Tensor, start: int, count: int, place: int) -> Tensor:
+    """The `count` axes from `start` on moved to `place` among the others."""
+    moved = list(range(start, start + count))
+    rest = [a for a in range(x.ndim) if a not in moved]
+    order = [*rest[:place], *moved, *rest[place:]]
+    return x if order == list(range(x.ndim)) else permute_dims(x, order)
+
+
+def _scatter(selected: Selection, source: Tensor) -> None:
+    """Write contiguous values to the selected places, by their offsets in the view's memory."""
+    if not source.size:
+        return
+    offsets = reshape(packed(_offsets(selected)), -1)
+    target, values = selected.view, reshape(source, -1)
+    if not selected.unique:
+        offsets, values = _last_of_each(offsets, values)
+    kernel(target.device, f"put_u{8 * target.dtype.itemsize}")(
+        values.size, values.size, offsets.address, values.address, target.memory.address
+    )
+
+
+def _offsets(selected: Selection) -> Tensor:
+    """For each element of the result its place in the memory, in elements."""
+    view, shape = selected.view, selected.shape
+    ids_ndim = selected.ids[0][1].ndim
+    total = full((), view.layout.offset, dtype=int64, device=view.device)
+    after = len(shape) - selected.place - ids_ndim
+    for axis, ids in selected.ids:
+        placed = reshape(ids, (*ids.shape, *(1,) * after))
+        total = add(total, multiply(placed, view.strides[axis]))
+    for i, axis in enumerate(selected.rest):
+        at = i if i < selected.place else i + ids_ndim
+        steps = reshape(arange(view.shape[axis], device=view.device), (-1, *(1,) * (len(shape) - at - 1)))
+        total = add(total, multiply(steps, view.strides[axis]))
+    return broadcast(total, shape)
+
+
+def _last_of_each(offsets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Without the writes that a later one to the same place undoes."""
+    order = argsort(offsets)
+    ordered = select(offsets, order, 0)
+    n = ordered.size
+    later, earlier = (ordered.view(ordered.layout.narrow(0, start, n - 1)) for start in (1, 0))
+    ends = concat([not_equal(earlier, later), full((1,), True, device=offsets.device)])
+    last = positions(ends)
+    return select(ordered, last, 0), select(values, select(order, last, 0), 0)

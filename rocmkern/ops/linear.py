@@ -1,0 +1,110 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+from rocmkern.dtypes import DType, bool_, float32
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
+from rocmkern.ops.casting import cast
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
+from rocmkern.ops.launch import empty, kernel, layout_info
+from rocmkern.ops.manipulation import moveaxis, permute_dims, reshape
+from rocmkern.ops.reduction import sum
+from rocmkern.ops.rows_binary import multiply
+from rocmkern.tensor import Tensor
+
+_THREADS: Final = 256
+_TILE: Final = 64
+_WIDE_TILE: Final = 128
+_WIDE: Final = ("f16", "bf16", "f32")
+_MANY_TILES: Final = 256  # wide tiles pay once they fill the device
+
+
+def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
+    """The matrix product; leading axes are batches that broadcast, a vector is a row on the left, a column on the right.
+
+    Transposed views are read as they are. f16 and bf16 are summed in f32 and rounded once; integers wrap.
+    """
+    left, right, dtype = _operands("matmul", x1, x2)
+    if not left.ndim or not right.ndim:
+        raise ShapeError(f"matmul: shapes {x1.shape} and {x2.shape}; both take one dimension or more")
+    a = left if left.ndim > 1 else left.view(left.layout.expand(0))
+    b = right if right.ndim > 1 else right.view(right.layout.expand(1))
+    if a.shape[-1] != b.shape[-2]:
+        raise ShapeError(f"matmul: shapes {x1.shape} and {x2.shape}; the inner lengths {a.shape[-1]}, {b.shape[-2]} differ")
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    result = empty((*batch, a.shape[-2], b.shape[-1]), dtype, a.device)
+    if result.size:
+        _launch(a, b, batch, result)
+    shape = (*batch, *a.shape[-2:-1][: left.ndim > 1], *b.shape[-1:][: right.ndim > 1])
+    return finish("matmul", result if shape == result.shape else reshape(result, shape), out)
+
+
+def _operands(operation: str, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor, DType]:
+    _, dtype = device_and_dtype(operation, as_tensor(operation, x1), as_tensor(operation, x2))
+    if dtype is bool_:
+        raise DTypeError(f"{operation}: dtype bool; it takes a number dtype, cast it first")
+    return cast(x1, dtype), cast(x2, dtype), dtype
+
+
+def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
+    """One launch for all batches; f8 goes through f32."""
+    if a.dtype.short == "f8_e4m3":
+        wide = empty(result.shape, float32, result.device)
+        _launch(cast(a, float32), cast(b, float32), batch, wide)
+        finish("matmul", cast(wide, result.dtype), result)
+        return
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    left = Layout(a.shape[:-2], a.strides[:-2]).broadcast_to(batch)
+    right = Layout(b.shape[:-2], b.strides[:-2]).broadcast_to(batch)
+    dims, (left_steps, right_steps) = collapse(batch, left.strides, right.strides)
+    simple = len(dims) < 2
+    num_dims, info = (0, 0) if simple else (len(dims), layout_info(a.device, dims + left_steps + right_steps))
+    count = prod(batch)
+    tiles = -(-m // _WIDE_TILE) * -(-n // _WIDE_TILE) * count
+    wide_tiles = tiles >= _MANY_TILES and a.dtype.short in _WIDE
+    tile = _WIDE_TILE if wide_tiles else _TILE
+    kernel(a.device, f"matmul{'_wide' if wide_tiles else ''}_{a.dtype.short}").blocks(
+        min(-(-m // tile) * -(-n // tile) * count, 1 << 22),
+        _THREADS,
+        *(m, n, k, count),
+        *(left_steps[0] if simple and dims else 0, a.strides[-2], a.strides[-1]),
+        *(right_steps[0] if simple and dims else 0, b.strides[-2], b.strides[-1]),
+        *(num_dims, info, a.address, b.address, result.address),
+    )
+
+
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
+    """The sum of products over pairs of axes: the last `axes` of x1 with the first of x2, or those named."""
+    left, right, _ = _operands("tensordot", x1, x2)
+    if isinstance(axes, int):
+        if axes < 0 or axes > min(left.ndim, right.ndim):
+            raise ShapeError(f"tensordot: {axes} axes of {left.ndim} and {right.ndim} dimensions")
+        first, second = tuple(range(left.ndim - axes, left.ndim)), tuple(range(axes))
+    else:
+        first = normal_axes(axes[0], left.ndim, "tensordot")
+        second = normal_axes(axes[1], right.ndim, "tensordot")
+    summed = [left.shape[a] for a in first]
+    if summed != [right.shape[a] for a in second]:
+        raise ShapeError(f"tensordot: shapes {x1.shape} and {x2.shape} differ along axes {first} and {second}")
+    rest1 = [a for a in range(left.ndim) if a not in first]
+    rest2 = [a for a in range(right.ndim) if a not in second]
+    rows, columns = [left.shape[a] for a in rest1], [right.shape[a] for a in rest2]
+    a = reshape(permute_dims(left, (*rest1, *first)), (prod(rows), prod(summed)))
+    b = reshape(permute_dims(right, (*second, *rest2)), (prod(summed), prod(columns)))
+    return reshape(matmul(a, b), (*rows, *columns))
+
+
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The sum of products along one axis, whose length must be the same; the others broadcast."""
+    left, right, dtype = _operands("vecdot", x1, x2)
+    at = (normal_axis(axis, left.ndim, "vecdot"), normal_axis(axis, right.ndim, "vecdot"))
+    if left.shape[at[0]] != right.shape[at[1]]:
+        raise ShapeError(f"vecdot: shapes {x1.shape} and {x2.shape} differ along axis {axis}")
+    work = float32 if dtype.is_float and dtype.itemsize < 4 else dtype
+    products = multiply(moveaxis(cast(left, work), at[0], -1), moveaxis(cast(right, work), at[1], -1))
+    return cast(sum(products, axis=-1, dtype=work), dtype)

@@ -1,0 +1,155 @@
+"""Neural-network operations for inference."""
+
+from __future__ import annotations
+
+from math import sqrt as root
+from typing import Final
+
+from rocmkern.dtypes import DType, float32
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.layout import normal_axis
+from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.faults import checked_ids
+from rocmkern.ops.indexing import gather, select, where
+from rocmkern.ops.launch import elementwise, empty, encode, kernel
+from rocmkern.ops.linear import matmul
+from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis, squeeze
+from rocmkern.ops.reduction import mean, sum
+from rocmkern.ops.rows_binary import add, divide, maximum, multiply
+from rocmkern.ops.rows_unary import negative, sqrt, square
+from rocmkern.promotion import DEFAULT_FLOAT
+from rocmkern.tensor import Tensor
+
+_THREADS: Final = 256
+_ELEMENTS_PER_THREAD: Final = 8
+
+
+def _floats(operation: str, x: Tensor) -> Tensor:
+    return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
+
+
+def _row_block(columns: int) -> tuple[int, int, int]:
+    """A block of teams, one a row: threads by the row's length."""
+    width = min(1 << max(-(-columns // _ELEMENTS_PER_THREAD) - 1, 0).bit_length(), _THREADS)
+    return width, _THREADS // width, 1
+
+
+def _over_rows(symbol: str, x: Tensor, *before: int | float, after: tuple[int, ...] = ()) -> Tensor:
+    """A kernel over the contiguous rows of `x`; f8 goes through f32."""
+    if x.dtype.short == "f8_e4m3":
+        return cast(_over_rows(symbol, cast(x, float32), *before, after=after), x.dtype)
+    source = packed(x)
+    result = empty(x.shape, x.dtype, x.device)
+    if result.size:
+        columns = x.shape[-1]
+        rows = x.size // columns
+        block = _row_block(columns)
+        kernel(x.device, f"{symbol}_{x.dtype.short}").blocks(
+            min(-(-rows // block[1]), 1 << 20), block, rows, columns, *before, source.address, *after, result.address
+        )
+    return result
+
+
+def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+    """exp(x) over its sum along an axis, without overflow."""
+    at = normal_axis(axis, _floats("softmax", x).ndim, "softmax")
+    return moveaxis(_over_rows("softmax_rows", moveaxis(_floats("softmax", x), at, -1)), -1, at)
+
+
+def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The logarithm of softmax, without overflow."""
+    at = normal_axis(axis, _floats("log_softmax", x).ndim, "log_softmax")
+    return moveaxis(_over_rows("log_softmax_rows", moveaxis(_floats("log_softmax", x), at, -1)), -1, at)
+
+
+def layer_norm(
+    x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5
+) -> Tensor:
+    """Each row less its mean, over its standard deviation; times weight, plus bias, of the row's length.
+
+    The variance takes two passes; f16 and bf16 are computed in f32 and rounded once.
+    """
+    values = _floats("layer_norm", x)
+    scale, shift = (_per_column("layer_norm", t, values) for t in (weight, bias))
+    return _over_rows("layernorm_rows", values, eps, after=(_address(scale), _address(shift)))
+
+
+def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
+    """Each row over the root of its mean square; times weight, of the row's length."""
+    values = _floats("rms_norm", x)
+    scale = _per_column("rms_norm", weight, values)
+    return _over_rows("rmsnorm_rows", values, eps, after=(_address(scale),))
+
+
+def _per_column(operation: str, t: Tensor | None, x: Tensor) -> Tensor | None:
+    """A parameter as the kernels take it: the row's length, the row's dtype, contiguous."""
+    if t is None:
+        return None
+    if t.shape != x.shape[-1:]:
+        raise ShapeError(f"{operation}: a parameter of shape {t.shape} for rows of length {x.shape[-1]}")
+    return packed(cast(t, float32 if x.dtype.short == "f8_e4m3" else x.dtype))
+
+
+def _address(t: Tensor | None) -> int:
+    return 0 if t is None else t.address
+
+
+def elu(x: Tensor, /, *, alpha: float = 1.0) -> Tensor:
+    """x above 0, alpha * (exp(x) - 1) below."""
+    return _with_param("uelu", _floats("elu", x), alpha)
+
+
+def _with_param(stem: str, x: Tensor, param: float) -> Tensor:
+    out = empty(x.shape, x.dtype, x.device)
+    return elementwise(f"{stem}_{x.dtype.short}", out, (x,), encode(param, x.dtype))  # type: ignore[arg-type]
+
+
+def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
+    """The rows of a table at the ids. Raises KernelIndexError (an IndexError) for one outside."""
+    if as_tensor("embedding", weight).ndim != 2:
+        raise ShapeError(f"embedding: a table of shape {weight.shape}; it takes two dimensions")
+    if not as_tensor("embedding", ids).dtype.is_integer:
+        raise DTypeError(f"embedding: ids of dtype {ids.dtype}; use integers")
+    return select(weight, checked_ids(ids, weight.shape[0], 0, "embedding"), 0)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
+    """x times the transpose of weight (out, in), plus bias."""
+    product = matmul(x, matrix_transpose(weight))
+    return product if bias is None else add(product, bias)
+
+
+def normalize(x: Tensor, /, *, axis: int = -1, eps: float = 1e-12) -> Tensor:
+    """Over the Euclidean length along an axis, at least eps."""
+    values = _floats("normalize", x)
+    wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
+    length = sqrt(sum(square(wide), axis=axis, keepdims=True))
+    return cast(divide(wide, maximum(length, eps)), values.dtype)
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, /, *, scale: float | None = None
+) -> Tensor:
+    """softmax(query · keyᵀ · scale + mask) · value over the last two axes (length, features).
+
+    A bool mask lets pass where it is true; another is added. The scale is 1/sqrt(features) by default.
+    """
+    factor = 1.0 / root(query.shape[-1]) if scale is None else scale
+    scores = multiply(matmul(query, matrix_transpose(key)), factor)
+    if mask is not None:
+        scores = add(scores, _additive(mask, scores.dtype))
+    return matmul(softmax(scores), value)
+
+
+def _additive(mask: Tensor, dtype: DType) -> Tensor:
+    return where(mask, 0.0, float("-inf")) if mask.dtype.kind == "bool" else cast(mask, dtype)
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
+    """The mean negative log-probability of the target classes; logits (n, classes), targets (n,)."""
+    if as_tensor("cross_entropy", logits).ndim != 2 or targets.shape != logits.shape[:1]:
+        raise ShapeError(f"cross_entropy: logits {logits.shape}, targets {targets.shape}; use (n, classes) and (n,)")
+    ids = checked_ids(targets, logits.shape[1], 1, "cross_entropy")
+    chosen = gather(log_softmax(logits), expand_dims(ids, axis=1), 1)
+    return negative(mean(squeeze(chosen, 1)))

@@ -1,0 +1,107 @@
+"""Set functions: sorted, compared with the neighbour, picked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocmkern.dtypes import bool_, int64
+from rocmkern.ops.casting import packed
+from rocmkern.ops.creation import full, zeros
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
+from rocmkern.ops.indexing import positions, select
+from rocmkern.ops.launch import empty, kernel
+from rocmkern.ops.manipulation import concat, reshape
+from rocmkern.ops.reduction import cumulative_sum, diff
+from rocmkern.ops.rows_binary import equal, minimum, subtract
+from rocmkern.ops.rows_unary import logical_not
+from rocmkern.ops.sorting import argsort, searched, sort
+from rocmkern.tensor import Operand, Tensor
+
+
+class UniqueAll(NamedTuple):
+    """The distinct values; where each first occurs; which of them each element is; how often each occurs."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """The distinct values and how often each occurs."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct values and which of them each element is."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def _changes(ordered: Tensor) -> Tensor:
+    """Where a sorted line has a value that differs from the one before; NaN differs from NaN."""
+    flags = empty(ordered.shape, bool_, ordered.device)
+    if ordered.size:
+        kernel(ordered.device, f"changes_{ordered.dtype.short}")(
+            ordered.size, ordered.size, ordered.address, flags.address
+        )
+    return flags
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The distinct values in ascending order; each NaN is distinct."""
+    ordered = sort(reshape(as_tensor("unique_values", x), -1))
+    return select(ordered, positions(_changes(ordered)), 0)
+
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The distinct values in ascending order and how often each occurs."""
+    ordered = sort(reshape(as_tensor("unique_counts", x), -1))
+    starts = positions(_changes(ordered))
+    return UniqueCounts(select(ordered, starts, 0), _lengths(starts, ordered.size))
+
+
+def _lengths(starts: Tensor, total: int) -> Tensor:
+    end = full((1,), total, dtype=int64, device=starts.device)
+    return diff(starts, append=end)
+
+
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """The distinct values in ascending order, where each first occurs, the inverse, and the counts."""
+    flat = reshape(as_tensor("unique_all", x), -1)
+    order = argsort(flat)
+    ordered = select(packed(flat), order, 0)
+    changes = _changes(ordered)
+    starts = positions(changes)
+    group = subtract(cumulative_sum(changes), 1)
+    inverse = empty(flat.shape, int64, x.device)
+    if flat.size:
+        kernel(x.device, "put_u64")(flat.size, flat.size, order.address, group.address, inverse.address)
+    return UniqueAll(
+        select(ordered, starts, 0),
+        select(order, starts, 0),
+        reshape(inverse, x.shape),
+        _lengths(starts, flat.size),
+    )
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The distinct values in ascending order and which of them each element is."""
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Tensor:
+    """Whether each value of x1 is among those of x2; NaN is not."""
+    device, dtype = device_and_dtype("isin", x1, x2)
+    sought = operand("isin", x1, dtype, device)
+    ordered = sort(reshape(operand("isin", x2, dtype, device), -1))
+    if not ordered.size:
+        found = zeros(sought.shape, dtype=bool_, device=device)
+    else:
+        place = minimum(searched(ordered, sought, right=False), ordered.size - 1)
+        found = equal(select(ordered, place, 0), sought)
+    return logical_not(found) if invert else found
