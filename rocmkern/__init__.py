@@ -9,54 +9,77 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rocmkern.drivers import is_hip_available
-    from rocmkern.dtypes import (
-        DType,
-        bfloat16,
-        bool_,
-        dtype,
-        float8_e4m3,
-        float16,
-        float32,
-        float64,
-        int8,
-        int16,
-        int32,
-        int64,
-        uint8,
-        uint16,
-        uint32,
-        uint64,
-    )  # fmt: skip
-    from rocmkern.kernels.cache import KernelCache, get_kernel
-    from rocmkern.runtime import (
-        Device,
-        DeviceMemory,
-        Dim3,
-        Event,
-        Function,
-        KernelTime,
-        Module,
-        PinnedMemory,
-        Stream,
-        Trace,
-        default_device,
-        devices,
-    )  # fmt: skip
+    from rocmkern.constants import *
+    from rocmkern.drivers import *
+    from rocmkern.dtypes import *
+    from rocmkern.kernels.cache import *
+    from rocmkern.ops.composed import *
+    from rocmkern.ops.creation import *
+    from rocmkern.ops.datatypes import *
+    from rocmkern.ops.indexing import *
+    from rocmkern.ops.items import *
+    from rocmkern.ops.linear import *
+    from rocmkern.ops.manipulation import *
+    from rocmkern.ops.nn import *
+    from rocmkern.ops.reduction import *
+    from rocmkern.ops.rows_binary import *
+    from rocmkern.ops.rows_unary import *
+    from rocmkern.ops.sets import *
+    from rocmkern.ops.sorting import *
+    from rocmkern.runtime import *
+    from rocmkern.tensor import *
 
 __version__ = "0.1.0"
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "drivers": ("is_hip_available",),
     "dtypes": (
-        "DType", "bfloat16", "bool_", "dtype", "float8_e4m3", "float16", "float32", "float64", "int8", "int16", "int32",
-        "int64", "uint8", "uint16", "uint32", "uint64",
+        "DType", "bfloat16", "bool_", "dtype", "float8_e4m3", "float16", "float32", "float64", "int8", "int16",
+        "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     ),
     "kernels.cache": ("KernelCache", "get_kernel"),
     "runtime": (
         "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory", "Stream",
         "Trace", "default_device", "devices",
     ),
+    "ops.composed": ("clip", "conj", "imag", "positive", "real", "tril", "triu"),
+    "ops.creation": (
+        "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
+        "ones", "ones_like", "zeros", "zeros_like",
+    ),
+    "ops.datatypes": ("__array_namespace_info__", "can_cast", "finfo", "iinfo", "isdtype", "result_type"),
+    "ops.indexing": ("nonzero", "one_hot", "repeat", "searchsorted", "take", "take_along_axis", "where"),
+    "ops.items": ("get_item", "set_item"),
+    "ops.linear": ("matmul", "tensordot", "vecdot"),
+    "ops.manipulation": (
+        "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "contiguous", "copy",
+        "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "roll", "squeeze", "stack",
+        "tile", "unstack",
+    ),
+    "ops.nn": (
+        "cross_entropy", "elu", "embedding", "layer_norm", "linear", "log_softmax", "normalize", "rms_norm",
+        "scaled_dot_product_attention", "softmax",
+    ),
+    "ops.reduction": (
+        "all", "any", "argmax", "argmin", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "logsumexp",
+        "max", "mean", "min", "prod", "std", "sum", "var",
+    ),
+    "ops.rows_binary": (
+        "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+        "copysign", "divide", "equal", "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal",
+        "logaddexp", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "nextafter",
+        "not_equal", "pow", "remainder", "subtract",
+    ),
+    "ops.rows_unary": (
+        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert", "ceil", "cos", "cosh", "erf",
+        "exp", "expm1", "floor", "gelu", "gelu_tanh", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
+        "logical_not", "negative", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "signbit", "silu",
+        "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+    ),
+    "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    "ops.sorting": ("argsort", "sort", "top_k"),
+    "tensor": ("Tensor",),
+    "constants": ("__array_api_version__", "bool", "e", "inf", "nan", "newaxis", "pi"),
 }  # fmt: skip
 _HOME = {name: f"rocmkern.{module}" for module, names in _NAMES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""A tensor: device memory, an element type and a layout. Its operators are the functions of its namespace, `rocmkern`."""
+"""A tensor: device memory, an element type and a layout. Operators are the functions of its namespace, `rocmkern`."""
 
 from __future__ import annotations
 
@@ -127,11 +127,11 @@ class Tensor:
         """A NumPy array with a copy of the elements."""
         if self.device.info.unified:
             self.device.synchronize()
-            return self.host_view().copy()
+            return np.array(self.host_view())
         result = np.empty(self.shape, self.dtype.numpy)
         if result.size:
             source = self if self.is_contiguous else rocmkern.copy(self)
-            target = memoryview(result.reshape(-1).view(np.uint8))
+            target = result.reshape(-1).view(np.uint8).data
             self.device.driver.copy_to_host(target, source.address, 0)
         return result
 
@@ -146,7 +146,7 @@ class Tensor:
             return np.empty(self.shape, self.dtype.numpy)
         memory = self.device.driver.view(self.memory.address + low * itemsize, (high - low) * itemsize)
         if memory is None:
-            raise ExchangeError(f"host_view: the host can't address the memory of {self.device.name}; use numpy()")
+            raise ExchangeError(f"host_view: the host can't address the memory of {self.device.info.name}; use numpy()")
         flat = np.asarray(_Shared(memory, self.memory)).view(self.dtype.numpy)
         return np.lib.stride_tricks.as_strided(
             flat[self.layout.offset - low :], self.shape, [s * itemsize for s in self.strides]
@@ -196,11 +196,11 @@ class Tensor:
         text = np.array2string(
             shown, separator=", ", prefix="Tensor(", threshold=_SHOWN_WHOLE if shown.size == self.size else 0
         )
-        return f"Tensor({text}, dtype={self.dtype}, device={self.device.name})"
+        return f"Tensor({text}, dtype={self.dtype}, device={self.device.info.name})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = self.numpy()
-        return _unpickled, (values.tobytes(), self.shape, self.dtype, self.device.name)
+        return _unpickled, (values.tobytes(), self.shape, self.dtype, self.device.info.name)
 
     # Exchange with other libraries
 
@@ -211,7 +211,7 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False and not self.device.info.unified:
-            raise ValueError(f"__array__: memory of {self.device.name} can't be shared with NumPy; allow a copy")
+            raise ValueError(f"__array__: memory of {self.device.info.name} can't be shared with NumPy; allow a copy")
         values = self.numpy() if copy or not self.device.info.unified else self.host_view()
         return values if dtype is None else values.astype(dtype, copy=False)
 
@@ -236,7 +236,7 @@ class Tensor:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        kind, _, index = self.device.name.partition(":")
+        kind, _, index = self.device.info.name.partition(":")
         codes = {"hip": dlpack.ROCM, "cuda": dlpack.CUDA}
         return (codes[kind], int(index or 0)) if kind in codes else (dlpack.CPU, 0)
 

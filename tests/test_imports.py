@@ -11,7 +11,7 @@ LAYERS = (
     ("cli", "build"),
     ("quant", "packages"),
     ("ops",),
-    ("tensor", "layout", "promotion", "dlpack"),
+    ("tensor", "layout", "promotion", "dlpack", "constants"),
     ("kernels",),
     ("runtime",),
     ("drivers",),

@@ -1,1 +1,1 @@
-"""Tensor operations."""
+"""The tensor operations: the array API's functions and those of neural networks."""

@@ -15,8 +15,8 @@ from rocmkern.errors import DTypeError, ExchangeError, ShapeError
 from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_shape
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
 from rocmkern.ops.elementwise import broadcast
-from rocmkern.ops.launch import encode, kernel, threads_for
 from rocmkern.ops.launch import empty as uninitialised
+from rocmkern.ops.launch import encode, kernel, threads_for
 from rocmkern.ops.movement import write
 from rocmkern.promotion import DEFAULT_FLOAT, DEFAULT_INT, Scalar, check_range, scalar_dtype
 from rocmkern.runtime import Device, default_device
@@ -130,9 +130,11 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
         shared = Tensor(memory, seen.dtype, Layout(seen.shape, seen.strides, -low), target)
         return duplicate(shared) if copy else shared
     if seen.device[0] != dlpack.CPU:
-        raise ExchangeError(f"from_dlpack: memory on DLPack device {seen.device} for {target.name}; copy it to the CPU")
+        raise ExchangeError(
+            f"from_dlpack: memory on DLPack device {seen.device} for {target.info.name}; copy it to the CPU"
+        )
     if copy is False:
-        raise ExchangeError(f"from_dlpack: {target.name} can't address host memory; leave copy out")
+        raise ExchangeError(f"from_dlpack: {target.info.name} can't address host memory; leave copy out")
     return upload(dlpack.host_array(seen), target)
 
 
@@ -193,9 +195,7 @@ def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = 
     return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
 
 
-def full_like(
-    x: Tensor, /, fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike = None
-) -> Tensor:
+def full_like(x: Tensor, /, fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """One number in the shape of `x`."""
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 

@@ -56,9 +56,7 @@ def finfo(type: DType | Tensor, /) -> FloatInfo:
     if not dtype.is_float:
         raise DTypeError(f"finfo: {dtype} is no float dtype; use iinfo")
     info = ml_dtypes.finfo(dtype.numpy)
-    return FloatInfo(
-        dtype.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype
-    )
+    return FloatInfo(dtype.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype)
 
 
 def iinfo(type: DType | Tensor, /) -> IntInfo:
@@ -136,5 +134,3 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's 
 def dtype(spec: object) -> DType:
     """The dtype of that name, of a NumPy dtype, or of a scalar type."""
     return as_dtype(spec)
-
-

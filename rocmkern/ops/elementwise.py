@@ -37,6 +37,7 @@ class Row:
     arity: int
     doc: str
     of_integers: bool | None = None  # the answer of a test where the operand is no float
+    of_bool: str | None = None  # the stem for bool where it is another
 
 
 ROWS: Final[dict[str, Row]] = {}
@@ -65,11 +66,18 @@ def working_dtype(row: Row, dtype: DType) -> DType:
     return bool_ if row.accepts == "logical" else dtype
 
 
-def unary(name: str, kernel: str, accepts: Accepts, doc: str, *, of_integers: bool | None = None) -> Unary:
+def unary(
+    name: str,
+    kernel: str,
+    accepts: Accepts,
+    doc: str,
+    *,
+    of_integers: bool | None = None,
+    of_bool: str | None = None,
+) -> Unary:
     """The function of one operand that a row describes."""
-    row = ROWS[name] = Row(
-        name, kernel, accepts, "bool" if accepts in ("test", "logical") else "same", 1, doc, of_integers
-    )
+    given: Result = "bool" if accepts in ("test", "logical") else "same"
+    row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool)
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
         dtype = working_dtype(row, as_tensor(row.name, x).dtype)
@@ -79,7 +87,8 @@ def unary(name: str, kernel: str, accepts: Accepts, doc: str, *, of_integers: bo
             return finish(row.name, cast(x, dtype, copy=True), out)
         operand = cast(x, dtype)
         target = destination(out, x.shape, bool_ if row.result == "bool" else dtype, x.device, x)
-        elementwise(f"{row.kernel}_{dtype.short}", target, (operand,))
+        stem = row.of_bool if row.of_bool and dtype is bool_ else row.kernel
+        elementwise(f"{stem}_{dtype.short}", target, (operand,))
         return finish(row.name, target, out)
 
     return named(operation, name, doc)
@@ -126,7 +135,7 @@ def device_and_dtype(operation: str, *operands: Operand) -> tuple[Device, DType]
         if t.dtype is not dtype:
             dtype = promote(dtype, t.dtype)
         if t.device.driver is not device.driver:
-            raise ShapeError(f"{operation}: tensors on {device.name} and {t.device.name}; move one with to()")
+            raise ShapeError(f"{operation}: tensors on {device.info.name} and {t.device.info.name}; move one with to()")
     for x in operands:
         if not isinstance(x, Tensor):
             dtype = promote_scalar(dtype, x)

@@ -8,13 +8,12 @@ from typing import Final
 from rocmkern.dtypes import bool_, int64
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import broadcast_shapes, normal_axis
-from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.launch import elementwise, empty, kernel, layout_info
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
-from rocmkern.ops.casting import duplicate
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.rows_binary import equal
 from rocmkern.ops.sorting import searched
@@ -110,10 +109,10 @@ def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
 
 
 def _index_tensor(operation: str, indices: object) -> Tensor:
-    if not as_tensor(operation, indices).dtype.is_integer:  # type: ignore[attr-defined]
-        raise DTypeError(f"{operation}: indices of dtype {indices.dtype}; use integers")  # type: ignore[attr-defined]
-    assert isinstance(indices, Tensor)
-    return indices
+    found = as_tensor(operation, indices)
+    if not found.dtype.is_integer:
+        raise DTypeError(f"{operation}: indices of dtype {found.dtype}; use integers")
+    return found
 
 
 def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
@@ -129,9 +128,7 @@ def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     return result
 
 
-def searchsorted(
-    x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None
-) -> Tensor:
+def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where each value of x2 goes into the sorted x1, as int64: before equal values, or after with side="right"."""
     if side not in ("left", "right"):
         raise ShapeError(f'searchsorted: side {side!r}; use "left" or "right"')

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from rocmkern.dtypes import bool_, int64
-from rocmkern.errors import DTypeError, IndexOutOfRange, ShapeError
+from rocmkern.errors import DTypeError, IndexOutOfRange
 from rocmkern.layout import Shape, broadcast_shapes
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full

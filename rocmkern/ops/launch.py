@@ -15,8 +15,10 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType
+from rocmkern.kernels.cache import get_kernel
+from rocmkern.kernels.families import spec
 from rocmkern.layout import Shape, collapse, contiguous
-from rocmkern.runtime import Device, DeviceMemory, Function, get_kernel
+from rocmkern.runtime import Device, DeviceMemory, Function
 from rocmkern.tensor import Tensor
 
 BLOCK: Final = 256
@@ -58,7 +60,7 @@ def kernel(device: Device, symbol: str) -> Kernel:
         table = _kernels.of.setdefault(device.driver, {})
     found = table.get(symbol)
     if found is None:
-        function = get_kernel(symbol, device)
+        function = get_kernel(spec(symbol).family, symbol, device)
         found = table.setdefault(symbol, Kernel(function, function.pack_values))
     return found
 

@@ -25,7 +25,7 @@ _MANY_TILES: Final = 256  # wide tiles pay once they fill the device
 
 
 def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product; leading axes are batches that broadcast, a vector is a row on the left, a column on the right.
+    """The matrix product; leading axes are batches that broadcast; a vector is a row at left, a column at right.
 
     Transposed views are read as they are. f16 and bf16 are summed in f32 and rounded once; integers wrap.
     """
@@ -35,7 +35,9 @@ def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
     a = left if left.ndim > 1 else left.view(left.layout.expand(0))
     b = right if right.ndim > 1 else right.view(right.layout.expand(1))
     if a.shape[-1] != b.shape[-2]:
-        raise ShapeError(f"matmul: shapes {x1.shape} and {x2.shape}; the inner lengths {a.shape[-1]}, {b.shape[-2]} differ")
+        raise ShapeError(
+            f"matmul: shapes {x1.shape} and {x2.shape}; the inner lengths {a.shape[-1]}, {b.shape[-2]} differ"
+        )
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     result = empty((*batch, a.shape[-2], b.shape[-1]), dtype, a.device)
     if result.size:

@@ -53,19 +53,19 @@ def _over_rows(symbol: str, x: Tensor, *before: int | float, after: tuple[int, .
 
 def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """exp(x) over its sum along an axis, without overflow."""
-    at = normal_axis(axis, _floats("softmax", x).ndim, "softmax")
-    return moveaxis(_over_rows("softmax_rows", moveaxis(_floats("softmax", x), at, -1)), -1, at)
+    values = _floats("softmax", x)
+    at = normal_axis(axis, values.ndim, "softmax")
+    return moveaxis(_over_rows("softmax_rows", moveaxis(values, at, -1)), -1, at)
 
 
 def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """The logarithm of softmax, without overflow."""
-    at = normal_axis(axis, _floats("log_softmax", x).ndim, "log_softmax")
-    return moveaxis(_over_rows("log_softmax_rows", moveaxis(_floats("log_softmax", x), at, -1)), -1, at)
+    values = _floats("log_softmax", x)
+    at = normal_axis(axis, values.ndim, "log_softmax")
+    return moveaxis(_over_rows("log_softmax_rows", moveaxis(values, at, -1)), -1, at)
 
 
-def layer_norm(
-    x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5
-) -> Tensor:
+def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
     """Each row less its mean, over its standard deviation; times weight, plus bias, of the row's length.
 
     The variance takes two passes; f16 and bf16 are computed in f32 and rounded once.
@@ -102,7 +102,7 @@ def elu(x: Tensor, /, *, alpha: float = 1.0) -> Tensor:
 
 def _with_param(stem: str, x: Tensor, param: float) -> Tensor:
     out = empty(x.shape, x.dtype, x.device)
-    return elementwise(f"{stem}_{x.dtype.short}", out, (x,), encode(param, x.dtype))  # type: ignore[arg-type]
+    return elementwise(f"{stem}_{x.dtype.short}", out, (x,), encode(param, x.dtype))
 
 
 def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:

@@ -10,7 +10,7 @@ from rocmkern.ops.creation import full, zeros
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
 from rocmkern.ops.indexing import positions, select
 from rocmkern.ops.launch import empty, kernel
-from rocmkern.ops.manipulation import concat, reshape
+from rocmkern.ops.manipulation import reshape
 from rocmkern.ops.reduction import cumulative_sum, diff
 from rocmkern.ops.rows_binary import equal, minimum, subtract
 from rocmkern.ops.rows_unary import logical_not

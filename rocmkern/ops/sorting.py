@@ -121,7 +121,15 @@ def _gathered(x: Tensor, positions: Tensor) -> Tensor:
     result = empty(positions.shape, x.dtype, x.device)
     rows = x.size // x.shape[-1]
     kernel(x.device, f"gather_u32_{x.dtype.short}")(
-        result.size, result.size, positions.address, x.address, result.address, rows, x.shape[-1], positions.shape[-1], 1
+        result.size,
+        result.size,
+        positions.address,
+        x.address,
+        result.address,
+        rows,
+        x.shape[-1],
+        positions.shape[-1],
+        1,
     )
     return result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
@@ -67,6 +67,11 @@ class Function:
     def pack(self, *args: Any) -> bytes:
         """The argument block that a launch with `args` would pass."""
         return self._packer.pack(args)
+
+    @property
+    def pack_values(self) -> Callable[..., bytes]:
+        """Packs addresses and scalars that are encoded already: no check, for callers that made them."""
+        return self._packer.pack_values
 
     def launch_packed(
         self, packed: bytes, *, grid: DimLike, block: DimLike, shared_bytes: int = 0, stream: Stream | None = None

@@ -1,0 +1,69 @@
+"""Elementwise operations that others make up."""
+
+from __future__ import annotations
+
+from rocmkern.dtypes import bool_
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.ops.casting import duplicate
+from rocmkern.ops.creation import arange, zeros_like
+from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.indexing import where
+from rocmkern.ops.manipulation import expand_dims
+from rocmkern.ops.rows_binary import greater_equal, maximum, minimum, subtract
+from rocmkern.tensor import Operand, Tensor
+
+
+def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """The values no lower than min and no higher than max; max where min is above it, NaN where one is NaN."""
+    result = as_tensor("clip", x)
+    if min is not None:
+        result = maximum(result, min)
+    if max is not None:
+        result = minimum(result, max)
+    return duplicate(x) if result is x else result
+
+
+def positive(x: Tensor, /) -> Tensor:
+    """A copy of the values. Raises DTypeError for bool."""
+    return duplicate(_number("positive", x))
+
+
+def conj(x: Tensor, /) -> Tensor:
+    """A copy of the values: there is no complex dtype. Raises DTypeError for bool."""
+    return duplicate(_number("conj", x))
+
+
+def real(x: Tensor, /) -> Tensor:
+    """A copy of the values: there is no complex dtype. Raises DTypeError for bool."""
+    return duplicate(_number("real", x))
+
+
+def imag(x: Tensor, /) -> Tensor:
+    """Zeros: there is no complex dtype. Raises DTypeError for bool."""
+    return zeros_like(_number("imag", x))
+
+
+def _number(operation: str, x: Tensor) -> Tensor:
+    if as_tensor(operation, x).dtype is bool_:
+        raise DTypeError(f"{operation}: dtype bool; it takes a number dtype, cast it first")
+    return x
+
+
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The matrix up to its k-th diagonal, zeros above."""
+    return _triangle("tril", x, k, below=True)
+
+
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The matrix from its k-th diagonal on, zeros below."""
+    return _triangle("triu", x, k, below=False)
+
+
+def _triangle(operation: str, x: Tensor, k: int, *, below: bool) -> Tensor:
+    if as_tensor(operation, x).ndim < 2:
+        raise ShapeError(f"{operation}: {x.ndim} dimensions; it takes two or more")
+    rows = expand_dims(arange(x.shape[-2], device=x.device), axis=1)
+    distance = subtract(arange(x.shape[-1], device=x.device), rows)
+    inside = greater_equal(k, distance) if below else greater_equal(distance, k)
+    zero = False if x.dtype is bool_ else 0
+    return where(inside, x, zero)
