@@ -72,11 +72,12 @@ def unary(
     accepts: Accepts,
     doc: str,
     *,
+    result: Result = "same",
     of_integers: bool | None = None,
     of_bool: str | None = None,
 ) -> Unary:
     """The function of one operand that a row describes."""
-    given: Result = "bool" if accepts in ("test", "logical") else "same"
+    given: Result = "bool" if accepts in ("test", "logical") else result
     row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool)
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
