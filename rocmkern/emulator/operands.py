@@ -172,7 +172,7 @@ class Operands:
         mods = self.inst.mods
         is_half = self._bit(mods.op_sel_hi, number)
         raw = self._raw(place, operand, "f16" if is_half else "f32")
-        high, absolute, negate = (self._bit(m, number) for m in (mods.op_sel, mods.neg_hi, mods.neg))
+        high, absolute, negate = (self._bit(m, number) for m in (mods.op_sel, mods.abs, mods.neg))
 
         def fetch(chunk: Value) -> Value:
             value = raw(chunk)
