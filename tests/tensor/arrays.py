@@ -1,4 +1,4 @@
-"""What the tensor tests draw and compare: arrays of every dtype in every layout, and equality in units in the last place."""
+"""What the tensor tests draw and compare: arrays of every dtype in every layout, equality to the last place."""
 
 from __future__ import annotations
 
