@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from attrs import frozen
 
 
@@ -59,21 +61,21 @@ class Kernel:
     descriptor_address: int
     entry_address: int  # virtual address of the first instruction
 
-    @property
+    @cached_property
     def explicit_arguments(self) -> tuple[Argument, ...]:
         return tuple(a for a in self.arguments if not a.is_hidden)
 
-    @property
+    @cached_property
     def logical_arguments(self) -> tuple[Argument, ...]:
         """What a caller passes: neither hidden nor padding."""
         return tuple(a for a in self.arguments if not a.is_hidden and not a.is_pad)
 
-    @property
+    @cached_property
     def explicit_bytes(self) -> int:
         """The size of the argument block up to the last explicit argument."""
         return max((a.end for a in self.explicit_arguments), default=0)
 
-    @property
+    @cached_property
     def block_bytes(self) -> int:
         """The size of the whole argument block: four files of AITER declare less than their arguments cover."""
         return max(self.kernarg_size, max((a.end for a in self.arguments), default=0))
