@@ -1,0 +1,70 @@
+"""Plans of row kernels cover every row and element, and keep to the device's limits."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rocmkern.kernels import plans_rows
+from rocmkern.kernels.plans import LaunchPlan
+from tests.kernels.test_plans import device
+
+ROWS = st.integers(0, 1 << 33) | st.integers(0, 300)
+COLUMNS = st.integers(0, 1 << 31) | st.integers(0, 9000)
+ITEMSIZE = st.sampled_from([1, 2, 4, 8])
+
+
+def assert_launchable(plan: LaunchPlan, max_threads: int = 1024) -> None:
+    assert plan.block[0] * plan.block[1] * plan.block[2] <= max_threads
+    for grid, block in zip(plan.grid, plan.block, strict=True):
+        assert grid * block < 1 << 32
+
+
+@given(ROWS, COLUMNS, ITEMSIZE, st.booleans(), st.sampled_from([32, 64]), st.sampled_from([64, 256, 1024]))
+@example(1, 1 << 30, 4, True, 64, 1024)
+@example(1 << 33, 4, 4, True, 32, 1024)
+@example(65537, 4, 4, True, 64, 1024)
+def test_parts_cover_rows_exactly(
+    rows: int, cols: int, itemsize: int, contiguous: bool, wave_size: int, max_threads: int
+) -> None:
+    """Two passes: the parts of a row reach its end and none begins beyond it; rows are on grid.x."""
+    plan = plans_rows.reduction(rows, cols, itemsize, device(wave_size, max_threads), contiguous=contiguous)
+    assert_launchable(plan.first, max_threads)
+    assert plan.first.is_empty == (rows == 0)
+    if plan.merge is None:
+        assert plan.parts_per_row == 1
+    else:
+        assert_launchable(plan.merge, max_threads)
+        assert (plan.parts_per_row - 1) * plan.part < cols <= plan.parts_per_row * plan.part
+        assert plan.part % (16 // itemsize) == 0
+
+
+def test_one_row_of_a_billion_fills_the_device() -> None:
+    """1×2³⁰ takes as many blocks as the device keeps in flight, and merges their states."""
+    plan = plans_rows.reduction(1, 1 << 30, 4, device())
+    assert plan.merge is not None
+    assert plan.first.grid[0] * plan.first.block[0] >= 304 * 2048
+    assert plan.first.variant == "parts" and "leave the device idle" in plan.first.why
+
+
+def test_short_rows_share_a_block() -> None:
+    """2²⁰ rows of 256 f32: 16 threads a row, 16 rows a block."""
+    plan = plans_rows.reduction(1 << 20, 256, 4, device())
+    assert plan.merge is None and plan.first.block == (16, 16, 1) and plan.first.grid == (1 << 16, 1, 1)
+
+
+@given(ROWS, COLUMNS, ITEMSIZE, st.sampled_from([64, 1024]))
+def test_normalization_fits_any_device(rows: int, cols: int, itemsize: int, max_threads: int) -> None:
+    """The block never exceeds the device; a row called cached fits its team's registers."""
+    plan = plans_rows.normalization(rows, cols, itemsize, device(max_threads=max_threads))
+    assert_launchable(plan, max_threads)
+    if plan.variant.startswith("cached") and rows:
+        assert cols <= plan.block[0] * 16 and cols * itemsize % 16 == 0
+
+
+@given(st.integers(0, 1 << 20), COLUMNS, st.integers(1, 1 << 10))
+def test_running_total_parts_cover_the_axis(left: int, n: int, right: int) -> None:
+    """Every element is in one part."""
+    plan = plans_rows.running_total(left, n, right, device())
+    assert_launchable(plan.first)
+    assert n == 0 or (plan.parts_per_row - 1) * plan.part < n <= plan.parts_per_row * plan.part
