@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from typing import Final
 
 import numpy as np
-from attrs import frozen
+from attrs import define, frozen
 from numpy.typing import NDArray
 
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import layout as at
-from rocmkern.emulator.isa.model import EXEC
 
 Dims = tuple[int, int, int]
 
@@ -68,74 +68,111 @@ class Geometry:
         return -(-self.threads // wave_size)
 
 
-def hidden_values(geometry: Geometry) -> dict[str, tuple[int, ...]]:
+def hidden_values(geometry: Geometry) -> dict[str, int]:
     """Value of each kind of hidden argument; what is not listed is 0."""
-    values: dict[str, int] = {
-        "hidden_grid_dims": 1 + (geometry.grid[1] > 1 or geometry.block[1] > 1),
+    (_, gy, gz), (_, by, bz) = geometry.grid, geometry.block
+    values = {
+        "hidden_grid_dims": 3 if max(gz, bz) > 1 else 2 if max(gy, by) > 1 else 1,
         "hidden_dynamic_lds_size": geometry.shared_bytes,
         "hidden_private_base": at.PRIVATE_APERTURE,
         "hidden_shared_base": at.SHARED_APERTURE,
     }
-    if geometry.grid[2] > 1 or geometry.block[2] > 1:
-        values["hidden_grid_dims"] = 3
     for axis, name in enumerate("xyz"):
         values[f"hidden_block_count_{name}"] = geometry.grid[axis]
         values[f"hidden_group_size_{name}"] = geometry.block[axis]
-    return {kind: (value,) for kind, value in values.items()}
+    return values
 
 
-def argument_block(kernel: Kernel, geometry: Geometry, explicit: bytes) -> bytearray:
-    """The kernarg segment: what the caller packed, and the hidden arguments."""
-    block = bytearray(max(kernel.kernarg_size, len(explicit)))
-    block[: len(explicit)] = explicit
-    values = hidden_values(geometry)
-    for argument in kernel.arguments:
-        if argument.is_hidden:
-            (value,) = values.get(argument.kind, (0,))
-            block[argument.offset : argument.offset + argument.size] = value.to_bytes(argument.size, "little")
-    return block
+@define(eq=False)
+class Plan:
+    """What all launches of one kernel with one geometry share: hidden arguments, the dispatch packet, the scalar file,
+    rows of v0…, EXEC per wave, and where workgroup ids go.
+    """
 
-
-def dispatch_packet(kernel: Kernel, geometry: Geometry, kernarg: int, descriptor: int) -> bytes:
-    """The AQL packet that `dispatch_ptr` points to."""
-    sizes = [g * b for g, b in zip(geometry.grid, geometry.block, strict=True)]
-    return struct.pack(
-        "<HHHHHHIIIIIQQQQ", 2, 3, *geometry.block, 0, *sizes, kernel.private_size,
-        kernel.lds_size + geometry.shared_bytes, descriptor, kernarg, 0, 0,
-    )  # fmt: skip
-
-
-@frozen
-class Start:
-    """Initial registers: the scalar file, rows of v0…, EXEC per wave, and where workgroup ids go."""
-
+    arguments: bytes
+    explicit_bytes: int
+    packet: bytes
     scalars: bytes
+    packet_place: int | None  # byte in the scalar file
+    kernarg_place: int | None
     ids: NDArray[np.uint32]
     masks: NDArray[np.uint64]
     group_slots: tuple[int, int, int]
     wave_slot: int
 
+    def argument_block(self, explicit: bytes) -> bytearray:
+        """The kernarg segment: what the caller packed, and the hidden arguments."""
+        block = bytearray(self.arguments)
+        count = self.explicit_bytes or len(explicit)
+        block[:count] = explicit[:count]
+        return block
 
-def start(kernel: Kernel, isa: str, geometry: Geometry, kernarg: int, packet: int) -> Start:
-    """Registers of every wave at the kernel's first instruction."""
+    def dispatch_packet(self, descriptor: int, kernarg: int) -> bytes:
+        """The AQL packet that `dispatch_ptr` points to."""
+        return self.packet + struct.pack("<QQQQ", descriptor, kernarg, 0, 0)
+
+    def scalar_file(self, kernarg: int, packet: int) -> ctypes.Array[ctypes.c_char]:
+        """The scalar registers of every wave at the kernel's first instruction."""
+        file = ctypes.create_string_buffer(self.scalars, len(self.scalars))
+        for place, value in ((self.kernarg_place, kernarg), (self.packet_place, packet)):
+            if place is not None:
+                struct.pack_into("<Q", file, place, value)
+        return file
+
+
+def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
+    """The launch plan of `kernel` with `geometry`."""
     d = Descriptor.of(kernel)
-    scalars = np.zeros(128, np.uint32)
-    position = 0
-    for bit, values in (
-        (0, (0, SWIZZLED, 0xFFFFFFFF, 1 << 23)),
-        (1, (packet & 0xFFFFFFFF, packet >> 32)),
-        (2, (0, 0)),
-        (3, (kernarg & 0xFFFFFFFF, kernarg >> 32)),
-        (4, (0, 0)),
-        (5, (0, 0)),
-        (6, (kernel.private_size,)),
+    scalars, places = _scalars(d, kernel)
+    slots, wave_slot = _group_slots(d, isa)
+    ids, masks = _threads(kernel, d, isa, geometry)
+    return Plan(
+        arguments=_hidden_arguments(kernel, geometry),
+        explicit_bytes=kernel.explicit_bytes,
+        packet=_packet_head(kernel, geometry),
+        scalars=scalars.tobytes(),
+        packet_place=places.get("packet"),
+        kernarg_place=places.get("kernarg"),
+        ids=ids,
+        masks=masks,
+        group_slots=slots,
+        wave_slot=wave_slot,
+    )
+
+
+def _hidden_arguments(kernel: Kernel, geometry: Geometry) -> bytes:
+    block, values = bytearray(kernel.block_bytes), hidden_values(geometry)
+    for argument in kernel.arguments:
+        if argument.is_hidden:
+            value = values.get(argument.kind, 0)
+            block[argument.offset : argument.end] = value.to_bytes(argument.size, "little")
+    return bytes(block)
+
+
+def _packet_head(kernel: Kernel, geometry: Geometry) -> bytes:
+    sizes = [g * b for g, b in zip(geometry.grid, geometry.block, strict=True)]
+    return struct.pack(
+        "<HHHHHHIIIII", 2, 3, *geometry.block, 0, *sizes, kernel.private_size, kernel.lds_size + geometry.shared_bytes
+    )
+
+
+def _scalars(d: Descriptor, kernel: Kernel) -> tuple[NDArray[np.uint32], dict[str, int]]:
+    """The user scalars that the descriptor enables, and the bytes at which the launch's addresses go."""
+    scalars, position, places = np.zeros(128, np.uint32), 0, {}
+    for bit, name, values in (
+        (0, "resource", (0, SWIZZLED, 0xFFFFFFFF, 1 << 23)),
+        (1, "packet", (0, 0)),
+        (2, "queue", (0, 0)),
+        (3, "kernarg", (0, 0)),
+        (4, "dispatch", (0, 0)),
+        (5, "flat scratch", (0, 0)),
+        (6, "private size", (kernel.private_size,)),
     ):
         if d.has(bit):
+            places[name] = 4 * position
             scalars[position : position + len(values)] = values
             position += len(values)
-    slots, wave_slot = _group_slots(d, isa)
-    scalars[EXEC : EXEC + 2] = 0
-    return Start(scalars.tobytes(), *_threads(kernel, d, isa, geometry), slots, wave_slot)
+    return scalars, places
 
 
 def _group_slots(d: Descriptor, isa: str) -> tuple[tuple[int, int, int], int]:

@@ -16,20 +16,14 @@ from attrs import define, field, frozen
 from rocmkern.codeobject import Kernel, read
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena, address_of, reserve
-from rocmkern.emulator.launch import (
-    PACKET_BYTES,
-    Dims,
-    Geometry,
-    argument_block,
-    dispatch_packet,
-    start,
-)
+from rocmkern.emulator.launch import PACKET_BYTES, Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
 from rocmkern.emulator.program import Program
 from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
+REMEMBERED_PLANS: Final = 256
 FUEL: Final = 1 << 14  # branches per time slice
 FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
 QUOTA: Final = 1 << 40
@@ -82,6 +76,15 @@ class Entry:
 
     module: Loaded
     kernel: Kernel
+    _plans: dict[Geometry, Plan] = field(factory=dict, eq=False, repr=False)
+
+    def plan(self, isa: str, geometry: Geometry) -> Plan:
+        found = self._plans.get(geometry)
+        if found is None:
+            if len(self._plans) >= REMEMBERED_PLANS:
+                self._plans.clear()
+            found = self._plans[geometry] = plan(self.kernel, isa, geometry)
+        return found
 
 
 @define(eq=False)
@@ -183,26 +186,25 @@ class Launch:
     def run(self, explicit: bytes) -> None:
         kernel, arena = self.entry.kernel, self.machine.arena
         first = self._program.entry(kernel, kernel.wave_size)
-        block = argument_block(kernel, self.geometry, explicit)
+        begin = self.entry.plan(self.machine.isa, self.geometry)
+        block = begin.argument_block(explicit)
         kernarg = arena.alloc(len(block) + PACKET_BYTES + 64)
         try:
             packet = kernarg + -(-len(block) // 64) * 64
             descriptor = self._program.base + kernel.descriptor_address
             arena.view(kernarg, len(block))[:] = block
-            arena.view(packet, PACKET_BYTES)[:] = dispatch_packet(kernel, self.geometry, kernarg, descriptor)
-            self._fill(kernel, first, kernarg, packet)
+            arena.view(packet, PACKET_BYTES)[:] = begin.dispatch_packet(descriptor, kernarg)
+            self._fill(kernel, first, begin, begin.scalar_file(kernarg, packet))
             self._deadline = time.monotonic() + self.machine.timeout_s
             self._drive()
         finally:
             arena.free(kernarg)
         self._raise_fault()
 
-    def _fill(self, kernel: Kernel, first: int, kernarg: int, packet: int) -> None:
+    def _fill(self, kernel: Kernel, first: int, begin: Plan, scalars: ctypes.Array[ctypes.c_char]) -> None:
         g, program, arena = self.geometry, self._program, self.machine.arena
-        begin = start(kernel, self.machine.isa, g, kernarg, packet)
         rows = at.VECTORS * (2 if kernel.agprs or kernel.uses_dynamic_stack else 1)
         self._stride = at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW
-        scalars = ctypes.create_string_buffer(begin.scalars)
         self._keep += [scalars, begin]
         struct.pack_into(
             "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIq", self.record, 0,
