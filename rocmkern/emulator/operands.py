@@ -147,15 +147,25 @@ class Operands:
                 value = select_bytes(value, mods.sdwa.src_sel[number], sext)
             if width == 16:
                 value = (value.lshr(16) if high else value).resize("i16")
+            if not has_sign(token):
+                return value.bits(ELEMENT[token])
             return self._signs(value, self._bit(mods.abs, number), self._bit(mods.neg, number)).bits(ELEMENT[token])
 
         return fetch
+
+    def scalar_value(self, value: Value, token: str, number: int) -> Value:
+        """A scalar source as its type, with the modifiers that a VOP3 encoding may give it."""
+        mods, element = self.inst.mods, ELEMENT[token]
+        value = value.resize(f"i{WIDTH[element]}")
+        if has_sign(token):
+            value = self._signs(value, self._bit(mods.abs, number), self._bit(mods.neg, number))
+        return value.bits(element)
 
     def _half(self, token: str, place: Place, operand: Operand, number: int | None, half: int, halved: bool) -> Read:
         """One half of a packed operand: 16 bits of a register (`halved`), or one register of a pair."""
         mods = self.inst.mods
         second = self._bit(mods.op_sel_hi if half else mods.op_sel, number) if number is not None else bool(half)
-        negate = self._bit(mods.neg_hi if half else mods.neg, number)
+        negate = has_sign(token) and self._bit(mods.neg_hi if half else mods.neg, number)
         if not halved:
             raw = self._raw(place, operand, token, int(second) if operand.kind in ("v", "a", "s") else 0)
             return lambda chunk: self._signs(raw(chunk), False, negate).bits(ELEMENT[token])
@@ -253,7 +263,7 @@ class Operands:
             for i, part in enumerate(value):
                 self.regs.write_vector(place, i, chunk, part.as_int(), mask)
             return
-        value = self._scale(value, number)
+        value = self.scaled(value, number)
         if value.width == 64:
             low, high = self.writer.halves(value.as_int())
             self.regs.write_vector(place, 0, chunk, low, mask)
@@ -268,12 +278,12 @@ class Operands:
 
     def pack(self, low: Value, high: Value) -> Value | tuple[Value, ...]:
         """The two results of a packed row as one value."""
-        low, high = self._scale(low, 0), self._scale(high, 0)
+        low, high = self.scaled(low, 0), self.scaled(high, 0)
         if low.width == 32:
             return low, high
         return low.as_int().zext("i32") | high.as_int().zext("i32").shl(16)
 
-    def _scale(self, value: Value, number: int) -> Value:
+    def scaled(self, value: Value, number: int) -> Value:
         """Output modifier and clamp of a floating-point result."""
         if not value.is_float or number or self.row.destinations[0] not in ("f16", "f32", "f64"):
             return value
@@ -307,6 +317,11 @@ class Operands:
         if sdwa.dst_unused == 2:
             return placed | (self.regs.vector(place, 0, chunk) & (0xFFFFFFFF ^ keep << shift))
         return placed
+
+
+def has_sign(token: str) -> bool:
+    """Whether neg and abs act on sources of a type: on integers they mean other things or nothing."""
+    return token[0] in "fb"
 
 
 def select_bytes(value: Value, selector: int, sext: bool) -> Value:
@@ -391,7 +406,7 @@ def emit_scalar(row: Row, inst: Inst, regs: Registers, isa: str) -> Value | None
             element = ELEMENT[token]
             integer = f"i{max(WIDTH[element], 32)}"
             value = ops.uniform(("src", position), inst.src[position], integer, token)
-            values.append(value.resize(f"i{WIDTH[element]}").bits(element))
+            values.append(ops.scalar_value(value, token, position))
             position += 1
     assert row.emit is not None
     outcome = row.emit(context, *values)
@@ -405,7 +420,7 @@ def emit_scalar(row: Row, inst: Inst, regs: Registers, isa: str) -> Value | None
             write_implicit(regs, token, result)
         else:
             if inst.dst[position] != Operand("s", NULL, inst.dst[position].count):
-                value = result.as_int()
+                value = ops.scaled(result, position).as_int()
                 regs.write_scalar(("dst", position), value.resize("i32") if value.width < 32 else value)
             position += 1
     return jump

@@ -29,7 +29,12 @@ from rocmkern.emulator.operands import (
 )
 from rocmkern.emulator.registers import Place
 
-STATIC_IMMEDIATES: Final = frozenset({"ds_swizzle_b32", "v_bitop3_b16", "v_bitop3_b32"})
+STATIC_IMMEDIATES: Final = frozenset(
+    {
+        *("ds_swizzle_b32", "v_bitop3_b16", "v_bitop3_b32", "s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32"),
+        *("s_round_mode", "s_denorm_mode"),
+    }
+)
 PARAMETERS: Final = "(ptr %w, ptr %op)"
 
 
@@ -193,7 +198,9 @@ def shape(inst: Inst, isa: str, wave_size: int) -> str:
         return o.kind + str(o.count)
 
     operands = ",".join(kind(o) for o in inst.dst) + "=" + ",".join(kind(o) for o in inst.src)
-    imm = inst.imm if inst.name in STATIC_IMMEDIATES else ""
+    imm = f"{inst.imm}" if inst.name in STATIC_IMMEDIATES else ""
+    if inst.name == "s_setreg_imm32_b32":
+        imm += f" {inst.src[0].value}"
     pc = inst.size if inst.name in ("s_getpc_b64", "s_swappc_b64", "s_call_b64") else ""
     return f"{inst.name}|{inst.encoding}|{operands}|{inst.mods}|{isa}|{wave_size}|{pc}|{imm}"
 

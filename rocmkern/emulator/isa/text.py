@@ -147,7 +147,11 @@ def _alu_modifiers(isa: str, inst: Inst, row: Row) -> list[str]:
         if "bitop3" in inst.name:
             found += [f"bitop3:{inst.imm}"] if inst.imm else []
         op_sel = _shown_op_sel(inst)
-        if op_sel:
+        if isa == "gfx12" and inst.name.startswith(BYTE_SELECTING):
+            low, high = (3, 2) if "_sr_" in inst.name else (0, 1)
+            selected = (inst.mods.op_sel >> low & 1) << 1 | inst.mods.op_sel >> high & 1
+            found += [f"byte_sel:{selected}"] if selected else []
+        elif op_sel:
             found.append(f"op_sel:[{','.join(op_sel)}]")
     if mods.clamp:
         found.append("clamp")
@@ -198,6 +202,7 @@ def _packed_modifiers(isa: str, inst: Inst, row: Row) -> list[str]:
 
 
 HALF_RESULT_WMMA: Final = ("v_wmma_f16", "v_wmma_bf16")
+BYTE_SELECTING: Final = ("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_sr_fp8", "v_cvt_sr_bf8")
 SELECTORS: Final = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "")
 UNUSED: Final = ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD")
 

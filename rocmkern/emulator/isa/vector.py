@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from attrs import evolve
+
 from rocmkern.emulator.isa.fields import DPP8_CODES, DPP_CODE, LITERAL_CODE, SDWA_CODE
 from rocmkern.emulator.isa.model import PLAIN, Dpp, Inst, Mods, Operand, Sdwa
 from rocmkern.emulator.isa.table import Row, Slot
@@ -57,7 +59,15 @@ def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, co
             src.append(literal(words, i + 1))
         else:
             src.append(_short_source(t, slot, code))
+    if "k" in row.flags:
+        mods = _both_halves(mods)
     return Inst(pc, size, row.name, encoding, _short_dst(t, row, words[i] >> 17 & 255), tuple(src), mods)
+
+
+@cache
+def _both_halves(mods: Mods) -> Mods:
+    """With op_sel_hi as packed instructions have it where their encoding has no such field."""
+    return evolve(mods, op_sel_hi=0b111)
 
 
 def vopd(t: Target, pc: int, words: Words, i: int) -> Inst | None:
@@ -83,7 +93,8 @@ def vopd(t: Target, pc: int, words: Words, i: int) -> Inst | None:
                 src.append(literal(words, i + 2))
             else:
                 src.append(t.fields.source(code, slot.count))
-        parts.append(Inst(pc, 8, row.name, "VOPD", (t.fields.vector(register, 1),), tuple(src)))
+        mods = _both_halves(PLAIN) if "k" in row.flags else PLAIN
+        parts.append(Inst(pc, 8, row.name, "VOPD", (t.fields.vector(register, 1),), tuple(src), mods))
     return Inst(pc, size, "v_dual", "VOPD", parts=tuple(parts))
 
 
@@ -181,6 +192,8 @@ def vop3(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     mods = _vop3_mods(v >> 29, abs_bits, w >> 15 & 1, v >> 27 & 3, op_sel)
     if dpp_word:
         mods = _with_dpp(mods, codes[0], words[i + size // 4 - 1], t.generation)
+    if "k" in row.flags:
+        mods = _both_halves(mods)
     return Inst(pc, size, row.name, "VOP3", dst, src, mods)
 
 
@@ -229,9 +242,7 @@ def _vop3_mods(neg: int, abs_bits: int, clamp: int, omod: int, op_sel: int) -> M
 
 @cache
 def _with_dpp(mods: Mods, code: int, v: int, generation: int) -> Mods:
-    return Mods(
-        mods.neg, mods.abs, mods.clamp, mods.omod, mods.op_sel, mods.op_sel_hi, mods.neg_hi, _dpp(code, v, generation)
-    )
+    return evolve(mods, dpp=_dpp(code, v, generation))
 
 
 def vop3p(t: Target, pc: int, words: Words, i: int) -> Inst | None:

@@ -1,0 +1,63 @@
+"""Hardware registers and the split barrier."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocmkern.emulator.meaning.api import State, control, state
+from rocmkern.errors import UnsupportedInstruction
+
+MODE: Final = 1
+SCRATCH_BASES: Final = (20, 21)  # gfx10 to gfx12: scratch is the wave's own, wherever its base is said to be
+ROUNDING_AND_DENORMALS: Final = 0xFF
+DEFAULT_MODE: Final = 0xF0  # to nearest even, denormals kept, in every format
+
+
+def _field(imm: int) -> tuple[int, int, int]:
+    """Register number, mask of the field in place, and shift."""
+    shift, width = imm >> 6 & 31, (imm >> 11 & 31) + 1
+    return imm & 63, ((1 << width) - 1) << shift, shift
+
+
+@state("s_setreg_b32 s_setreg_imm32_b32")
+def set_register(s: State) -> None:
+    """Writes of scratch bases and of mode bits without effect here do nothing; others are not known."""
+    register, mask, shift = _field(s.inst.imm)
+    if register in SCRATCH_BASES and s.context.isa in ("gfx10", "gfx11", "gfx12"):
+        return
+    if register == MODE:
+        wanted = s.inst.src[0]
+        touched = mask & ROUNDING_AND_DENORMALS
+        if not touched or (wanted.kind == "literal" and (wanted.value << shift ^ DEFAULT_MODE) & touched == 0):
+            return
+    raise UnsupportedInstruction(
+        f"{s.inst.name}: bits {mask:#x} of hardware register {register} can't be set in the emulator"
+    )
+
+
+@state("s_getreg_b32")
+def get_register(s: State) -> None:
+    """The mode; clock and place in the device read as 0, there is only this wave."""
+    register, mask, shift = _field(s.inst.imm)
+    value = (DEFAULT_MODE & mask) >> shift if register == MODE else 0
+    s.write_scalar(s.context.writer.constant("i32", value))
+
+
+@state("s_round_mode")
+def set_rounding(s: State) -> None:
+    """To nearest even only."""
+    if s.inst.imm & 0xF:
+        raise UnsupportedInstruction(f"s_round_mode: rounding {s.inst.imm:#x} is not known to the emulator; it has 0x0")
+
+
+@state("s_denorm_mode")
+def set_denormals(s: State) -> None:
+    """Denormals are kept, no other mode is known."""
+    if s.inst.imm & 0xF != 0xF:
+        raise UnsupportedInstruction(f"s_denorm_mode: mode {s.inst.imm:#x} is not known to the emulator; it has 0xf")
+
+
+# Who signals waits before it goes on to anything that depends on it, so the wait is the whole barrier.
+control("s_barrier_signal", "nop")
+control("s_barrier_wait", "barrier")
+control("s_wakeup s_ttracedata_imm s_gl1_inv s_version s_dcache_inv_vol s_dcache_wb_vol", "nop")

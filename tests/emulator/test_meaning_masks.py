@@ -1,0 +1,146 @@
+"""Instructions with lane masks: carries, comparisons, selection; and the pairs of multiply and add with 64 bits."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.emulator.cases import TARGETS, Case, active, assembled, identify, integers, known, masks, seeds, wrapped
+from tests.emulator.instructions import Bench, bench, knows
+
+EXAMPLES = 6
+ALL32 = 0xFFFFFFFF
+
+
+def mask_of(bits: list[bool]) -> int:
+    return sum(1 << i for i, bit in enumerate(bits) if bit)
+
+
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "f": lambda a, b: False, "lt": operator.lt, "eq": operator.eq, "le": operator.le, "gt": operator.gt,
+    "ne": operator.ne, "ge": operator.ge, "t": lambda a, b: True,
+}  # fmt: skip
+COMPARISONS = tuple(
+    Case(f"v_{kind}_{predicate}_{of}", "u32", (of, of), define)
+    for kind in ("cmp", "cmpx")
+    for predicate, define in COMPARE.items()
+    for of in ("u16", "i16", "u32", "i32", "u64", "i64")
+)
+
+
+def comparison_text(target: str, case: Case) -> str:
+    dst = "" if case.name.startswith("v_cmpx") and target in ("gfx1030", "gfx1100", "gfx1201") else "vcc, "
+    if dst and target in ("gfx1030", "gfx1100", "gfx1201"):
+        dst = "vcc_lo, "
+    pair = "v[2:3], v[4:5]" if case.sources[0] in ("u64", "i64") else "v2, v4"
+    return f"{case.name}_e32 {dst}{pair}"
+
+
+@cache
+def compared(target: str) -> Bench:
+    return bench(target, {c.key: comparison_text(target, c) for _, c in known(COMPARISONS, (target,))})
+
+
+@pytest.mark.parametrize(("target", "case"), known(COMPARISONS), ids=identify)
+@settings(max_examples=4, deadline=None)
+@given(seed=seeds, mask=masks)
+def test_comparison_sets_the_bits_of_active_lanes(target: str, case: Case, seed: int, mask: int) -> None:
+    """VCC gets the comparison in active lanes and 0 elsewhere; v_cmpx narrows EXEC, and writes VCC on CDNA only."""
+    on = compared(target)
+    rng = np.random.default_rng(seed)
+    a, b = (integers(rng, case.sources[0], on.lanes) for _ in range(2))
+    b = np.where(rng.random(on.lanes) < 0.3, a, b)
+    lanes = active(mask, on.lanes)
+    wanted = mask_of([bool(lanes[i] and case.define(int(a[i]), int(b[i]))) for i in range(on.lanes)])
+    outcome = on.run(case.key, {2: a, 4: b}, exec_mask=mask, vcc=0x5555)
+    writes_exec = case.name.startswith("v_cmpx")
+    writes_vcc = not writes_exec or target in ("gfx90a", "gfx942", "gfx950")
+    assert outcome.vcc == (wanted if writes_vcc else 0x5555)
+    assert outcome.exec_mask == (wanted if writes_exec else mask & ((1 << on.lanes) - 1))
+
+
+CARRIES: dict[str, Callable[[int, int, int], tuple[int, bool]]] = {
+    "v_add_co_u32": lambda a, b, c: (a + b, a + b > ALL32),
+    "v_sub_co_u32": lambda a, b, c: (a - b, a < b),
+    "v_subrev_co_u32": lambda a, b, c: (b - a, b < a),
+    "v_addc_co_u32": lambda a, b, c: (a + b + c, a + b + c > ALL32),
+    "v_subb_co_u32": lambda a, b, c: (a - b - c, a - b - c < 0),
+    "v_subbrev_co_u32": lambda a, b, c: (b - a - c, b - a - c < 0),
+    "v_add_co_ci_u32": lambda a, b, c: (a + b + c, a + b + c > ALL32),
+    "v_sub_co_ci_u32": lambda a, b, c: (a - b - c, a - b - c < 0),
+    "v_subrev_co_ci_u32": lambda a, b, c: (b - a - c, b - a - c < 0),
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [(t, n) for t in TARGETS for n in CARRIES if knows(t, n)], ids=lambda v: str(v)
+)
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(seed=seeds, mask=masks)
+def test_carry_goes_in_and_out_by_mask(target: str, name: str, seed: int, mask: int) -> None:
+    """Sum modulo 2³² and carry per lane; in VOP3 the masks are any scalar registers."""
+    wide = target.startswith("gfx9")
+    takes_carry = "_ci_" in name or name.startswith(("v_addc", "v_subb"))
+    to, source = ("s[40:41]", "s[24:25]") if wide else ("s40", "s24")
+    on = bench(target, {"carry": f"{name}_e64 v10, {to}, v2, v4" + (f", {source}" if takes_carry else "")})
+    rng = np.random.default_rng(seed)
+    a, b, old = (integers(rng, "u32", on.lanes) for _ in range(3))
+    carry = int(rng.integers(0, 2**63))
+    outcome = on.run("carry", {2: a, 4: b, 10: old}, exec_mask=mask, scalars=(carry, carry >> 32))
+    lanes = active(mask, on.lanes)
+    results = [CARRIES[name](int(a[i]), int(b[i]), carry >> i & 1) for i in range(on.lanes)]
+    wanted = np.array([r & ALL32 if lanes[i] else old[i] for i, (r, _) in enumerate(results)], np.uint32)
+    np.testing.assert_array_equal(outcome.vector(10), wanted)
+    out = outcome.s40 if wide else outcome.scalar("s40")
+    assert out == mask_of([bool(lanes[i] and c) for i, (_, c) in enumerate(results)])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(seed=seeds, mask=masks)
+def test_selection_takes_the_second_source_where_the_mask_is_set(target: str, seed: int, mask: int) -> None:
+    """v_cndmask_b32 by VCC."""
+    on = bench(
+        target, {"select": "v_cndmask_b32_e32 v10, v2, v4, " + ("vcc" if target.startswith("gfx9") else "vcc_lo")}
+    )
+    rng = np.random.default_rng(seed)
+    a, b, old = (integers(rng, "u32", on.lanes) for _ in range(3))
+    vcc = int(rng.integers(0, 2**63)) << 1 | 1
+    outcome = on.run("select", {2: a, 4: b, 10: old}, exec_mask=mask, vcc=vcc)
+    wanted = np.where(active(vcc, on.lanes), b, a)
+    np.testing.assert_array_equal(outcome.vector(10), np.where(active(mask, on.lanes), wanted, old))
+
+
+WIDE = {
+    "v_mad_u64_u32": ("u32", "u64", 64), "v_mad_i64_i32": ("i32", "i64", 63),
+    "v_mad_co_u64_u32": ("u32", "u64", 64), "v_mad_co_i64_i32": ("i32", "i64", 63),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "name"), [(t, n) for t in TARGETS for n in WIDE if knows(t, n)], ids=str)
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(seed=seeds, mask=masks)
+def test_wide_multiply_add(target: str, name: str, seed: int, mask: int) -> None:
+    """32 × 32 + 64 bits, modulo 2⁶⁴."""
+    of, into, _ = WIDE[name]
+    on = bench(
+        target, {"wide": f"{name} v[10:11], {'s[40:41]' if target.startswith('gfx9') else 's40'}, v2, v4, v[6:7]"}
+    )
+    rng = np.random.default_rng(seed)
+    a, b = (integers(rng, of, on.lanes) for _ in range(2))
+    c, old = (integers(rng, into, on.lanes) for _ in range(2))
+    outcome = on.run("wide", {2: a, 4: b, 6: c, 10: old}, exec_mask=mask)
+    exact = [wrapped(int(a[i]) * int(b[i]) + int(c[i]), into) for i in range(on.lanes)]
+    wanted = np.where(active(mask, on.lanes), np.array(exact, c.dtype), old)
+    np.testing.assert_array_equal(outcome.vector(10, c.dtype.type), wanted)
+
+
+def test_cases_are_found_on_every_target() -> None:
+    """No target lost its comparisons through a misspelt name."""
+    assert all(len(known(COMPARISONS, (target,))) >= 60 for target in TARGETS)
+    assert assembled is not None
