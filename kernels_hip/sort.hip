@@ -1,6 +1,7 @@
 // sort: stable order of rows, as positions (argsort), values, or both; search and comparison in sorted data.
 // Rows that fit a block's registers are sorted by one bitonic network over (key, position), which is stable because no
 // two entries are equal. Longer rows take radix passes of 8 bits: count, scan, scatter.
+#include "include/index.hpp"
 #include "include/order.hpp"
 #include "include/running_sum.hpp"
 
@@ -208,7 +209,7 @@ struct Tile {
     u64 begin;  // in the row
     u32 size;
 
-    RK_DEVICE Tile(u64 block, u64 ncols, u64 tiles) : row(block / tiles), number(block - row * tiles) {
+    RK_DEVICE Tile(u64 block, u64 ncols, u64 tiles) : row(divide(block, tiles)), number(block - row * tiles) {
         begin = number * radix_tile<Key>;
         const u64 left = ncols - begin;
         size = left < radix_tile<Key> ? static_cast<u32>(left) : radix_tile<Key>;
@@ -260,7 +261,7 @@ RK_DEVICE void scan_lines(u64 lines, u64 n, u32 *counts, u32 *totals) {
 // LDS of one block of a scatter pass.
 template <typename Key>
 struct RadixLds {
-    u32 scratch[max_waves];
+    u32 scratch[radix_waves];
     u32 start[digits];   // of the digit's run in the sorted tile
     u32 target[digits];  // of the run in the row, less start
     u16 before[radix_waves][digits];  // keys with the digit seen by the wave, then by all waves below it
@@ -269,13 +270,16 @@ struct RadixLds {
     u32 position[radix_tile<Key>];
 };
 
-// Lanes of the wave whose digit is this lane's, as a ballot mask.
-RK_DEVICE u64 lanes_with_digit(u32 digit, bool present) {
-    u64 same = ballot(present);
+using LaneMask = choose<wave_size == 64, u64, u32>;
+
+// Lanes of the wave whose digit is this lane's.
+RK_DEVICE LaneMask lanes_with_digit(u32 digit) {
+    LaneMask same = ~LaneMask(0);
 #pragma unroll
-    for (u32 bit = 1; bit < digits; bit *= 2) {
-        const u64 set = ballot((digit & bit) != 0);
-        same &= (digit & bit) != 0 ? set : ~set;
+    for (u32 bit = 0; bit < 8; ++bit) {
+        const u32 mine = digit >> bit & 1;
+        const LaneMask set = static_cast<LaneMask>(ballot(mine != 0));
+        same &= ~(set ^ (LaneMask(0) - mine));
     }
     return same;
 }
@@ -296,7 +300,8 @@ RK_DEVICE void radix_scatter(const Key *keys_in, const u32 *positions_in, Key *k
             lds.before[w][self] = 0;
         }
         barrier();
-        // Every wave ranks a contiguous piece, so that ranks follow the order of the row.
+        // Every wave ranks a contiguous piece, so that ranks follow the order of the row. What is missing from the last
+        // tile counts as the largest digit: it comes after all keys of that digit and changes no rank.
         const u32 piece = wave * wave_size * keys_per_thread<Key> + lane();
 #pragma unroll 1
         for (u32 k = 0; k < keys_per_thread<Key>; k += keys_in_flight) {
@@ -304,18 +309,17 @@ RK_DEVICE void radix_scatter(const Key *keys_in, const u32 *positions_in, Key *k
 #pragma unroll
             for (u32 f = 0; f < keys_in_flight; ++f) {
                 const u32 i = piece + (k + f) * wave_size;
-                key[f] = i < tile.size ? keys_in[base + tile.begin + i] : Key(0);
+                key[f] = i < tile.size ? keys_in[base + tile.begin + i] : static_cast<Key>(~Key(0));
             }
 #pragma unroll
             for (u32 f = 0; f < keys_in_flight; ++f) {
                 const u32 i = piece + (k + f) * wave_size;
-                const bool present = i < tile.size;
                 const u32 digit = digit_of(key[f], shift);
-                const u64 same = lanes_with_digit(digit, present);
+                const LaneMask same = lanes_with_digit(digit);
                 const u32 below = count_bits(same & lanes_below());
                 const u32 before = lds.before[wave][digit];
                 wave_sync();
-                if (present && below == 0) {
+                if (below == 0) {
                     lds.before[wave][digit] = static_cast<u16>(before + count_bits(same));
                 }
                 wave_sync();
@@ -331,9 +335,9 @@ RK_DEVICE void radix_scatter(const Key *keys_in, const u32 *positions_in, Key *k
             lds.before[w][self] = static_cast<u16>(count);
             count += mine;
         }
-        const u32 start = block_running_sum(count, lds.scratch).before;
+        const u32 start = block_running_sum(count, lds.scratch, radix_waves).before;
         const u64 line = tile.row * digits + self;
-        const u32 above = block_running_sum(totals[line], lds.scratch).before;
+        const u32 above = block_running_sum(totals[line], lds.scratch, radix_waves).before;
         lds.start[self] = start;
         lds.target[self] = above + counts[line * tiles + tile.number] - start;
         barrier();
@@ -360,6 +364,23 @@ RK_DEVICE void radix_scatter(const Key *keys_in, const u32 *positions_in, Key *k
             positions_out[to] = lds.position[slot];
         }
         barrier();
+    }
+}
+
+// The first `kept` columns of sorted rows, from the positions in order: values, positions, or both.
+template <typename Bits>
+RK_DEVICE void take_sorted(u64 numel, const u32 *positions, const Bits *x, Bits *values, u32 *indices, u64 ncols,
+                           u64 kept) {
+    const bool small = numel <= 0xffffffffu;
+    for (u64 i = global_thread(); i < numel; i += global_threads()) {
+        const u64 row = divide(i, kept, small);
+        const u32 position = positions[row * ncols + (i - row * kept)];
+        if (values != nullptr) {
+            values[i] = x[row * ncols + position];
+        }
+        if (indices != nullptr) {
+            indices[i] = position;
+        }
     }
 }
 
@@ -408,6 +429,11 @@ RK_DEVICE void mark_changes(u64 numel, const T *x, bool *flags) {
 #define SORT_KEYS(T)                                                                                             \
     RK_KERNEL sort_keys_##T(u64 numel, const T *x, bits_of<T> *keys, bool descending) {                          \
         sort_keys<T>(numel, x, keys, descending);                                                                \
+    }
+#define TAKE_SORTED(T, Bits)                                                                                     \
+    RK_KERNEL sort_take_##T(u64 numel, const u32 *positions, const Bits *x, Bits *values, u32 *indices,          \
+                            u64 ncols, u64 kept) {                                                               \
+        take_sorted<Bits>(numel, positions, x, values, indices, ncols, kept);                                    \
     }
 #define SEARCH_SORTED(T)                                                                                         \
     RK_KERNEL searchsorted_##T(u64 n, u64 numel, const T *sorted, const T *values, i64 *out, bool right) {       \

@@ -29,11 +29,10 @@ struct Running {
     T total;   // sum over the block
 };
 
-// `scratch` is max_waves elements of LDS, free again on return. The block must consist of whole waves.
+// `scratch` is an element of LDS for each of the block's waves, free again on return. The block consists of whole waves.
 template <typename T>
-RK_DEVICE Running<T> block_running_sum(T value, T *scratch) {
+RK_DEVICE Running<T> block_running_sum(T value, T *scratch, u32 waves) {
     const u32 wave = thread_x() / wave_size;
-    const u32 waves = block_size_x() / wave_size;
     const T inclusive = wave_running_sum(value);
     if (lane() == wave_size - 1) {
         scratch[wave] = inclusive;
@@ -47,6 +46,11 @@ RK_DEVICE Running<T> block_running_sum(T value, T *scratch) {
     }
     barrier();
     return {static_cast<T>(below + inclusive - value), total};
+}
+
+template <typename T>
+RK_DEVICE Running<T> block_running_sum(T value, T *scratch) {
+    return block_running_sum(value, scratch, block_size_x() / wave_size);
 }
 
 }  // namespace rk

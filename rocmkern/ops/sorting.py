@@ -5,8 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import BY_SHORT, int64, uint32
+from rocmkern.dtypes import int64, uint32
 from rocmkern.errors import ShapeError
+from rocmkern.kernels import plans_sort
+from rocmkern.kernels.catalogue import bits_type
+from rocmkern.kernels.plans import LaunchPlan
+from rocmkern.kernels.plans_sort import SortPlan
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.elementwise import as_tensor
@@ -14,10 +18,6 @@ from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import moveaxis
 from rocmkern.tensor import Tensor
 
-_IN_REGISTERS: Final = 4096  # the longest row that one block sorts
-_ENTRIES_PER_THREAD: Final = 8
-_THREADS: Final = 256
-_DIGITS: Final = 256
 _DIGIT_BITS: Final = 8
 
 
@@ -58,80 +58,74 @@ def _sorted(x: Tensor, descending: bool, kept: int, *, values: bool, indices: bo
     if not prod(shape):
         return empty(shape, x.dtype, x.device), empty(shape, uint32, x.device)
     rows = x.size // columns
-    if columns > _IN_REGISTERS:
-        positions = _radix(x, rows, columns, descending)
-        if kept < columns:
-            positions = packed(positions.view(positions.layout.narrow(x.ndim - 1, 0, kept)))
-        return (_gathered(x, positions) if values else x), positions
-    lanes = 1 << max(-(-columns // _ENTRIES_PER_THREAD) - 1, 0).bit_length()
-    block = max(lanes, _THREADS)
+    plan = plans_sort.sort(rows, columns, x.dtype.itemsize, x.device.info)
+    if plan.is_radix:
+        return _taken(x, _radix(x, plan, descending), kept, values=values)
     found = empty(shape if values else (0,), x.dtype, x.device)
     positions = empty(shape if indices else (0,), uint32, x.device)
     kernel(x.device, f"sort_rows_{x.dtype.short}").blocks(
-        min(-(-rows * lanes // block), 1 << 20),
-        block,
+        *_geometry(plan.sort),
         x.address,
         found.address if values else 0,
         positions.address if indices else 0,
         rows,
         columns,
         kept,
-        lanes,
+        plan.lanes,
         descending,
     )
     return found, positions
 
 
-def _radix(x: Tensor, rows: int, columns: int, descending: bool) -> Tensor:
+def _geometry(plan: LaunchPlan) -> tuple[int, int]:
+    return plan.grid[0], plan.block[0]
+
+
+def _radix(x: Tensor, plan: SortPlan, descending: bool) -> Tensor:
     """The sorted positions of long rows: passes of count, scan and scatter, eight bits of the key at a time."""
-    itemsize = x.dtype.itemsize
-    key = BY_SHORT[f"u{8 * itemsize}"]
-    tiles = -(-columns // (_THREADS * (8 if itemsize == 8 else 16)))
+    key = bits_type(x.dtype)
     keys = [empty(x.shape, key, x.device) for _ in range(2)]
     positions = [empty(x.shape, uint32, x.device) for _ in range(2)]
-    counts = empty((rows * _DIGITS * tiles,), uint32, x.device)
-    totals = empty((rows * _DIGITS,), uint32, x.device)
+    counts, totals = (empty((n,), uint32, x.device) for n in (plan.counts, plan.totals))
     kernel(x.device, f"sort_keys_{x.dtype.short}")(x.size, x.size, x.address, keys[0].address, descending)
-    blocks = min(rows * tiles, 1 << 20)
-    for number in range(itemsize):
+    passes, scan = _geometry(plan.sort), _geometry(plan.scan)
+    for number in range(plan.passes):
         source, target = number % 2, 1 - number % 2
-        sizes = (rows, columns, tiles, _DIGIT_BITS * number)
-        kernel(x.device, f"radix_count_{key.short}").blocks(
-            blocks, _THREADS, keys[source].address, counts.address, *sizes
-        )
-        kernel(x.device, "radix_scan").blocks(
-            min(rows * _DIGITS, 1 << 20), _THREADS, rows * _DIGITS, tiles, counts.address, totals.address
-        )
+        sizes = (plan.rows, plan.ncols, plan.tiles, _DIGIT_BITS * number)
+        kernel(x.device, f"radix_count_{key.short}").blocks(*passes, keys[source].address, counts.address, *sizes)
+        kernel(x.device, "radix_scan").blocks(*scan, plan.totals, plan.tiles, counts.address, totals.address)
         kernel(x.device, f"radix_scatter_{key.short}").blocks(
-            blocks,
-            _THREADS,
+            *passes,
             keys[source].address,
             positions[source].address if number else 0,
-            keys[target].address if number < itemsize - 1 else 0,
+            keys[target].address if number < plan.passes - 1 else 0,
             positions[target].address,
             counts.address,
             totals.address,
             *sizes,
         )
-    return positions[itemsize % 2]
+    return positions[plan.passes % 2]
 
 
-def _gathered(x: Tensor, positions: Tensor) -> Tensor:
-    """The values of each row at its positions."""
-    result = empty(positions.shape, x.dtype, x.device)
-    rows = x.size // x.shape[-1]
-    kernel(x.device, f"gather_u32_{x.dtype.short}")(
-        result.size,
-        result.size,
+def _taken(x: Tensor, positions: Tensor, kept: int, *, values: bool) -> tuple[Tensor, Tensor]:
+    """The first `kept` columns of sorted rows, from all positions in order."""
+    whole = kept == x.shape[-1]
+    if whole and not values:
+        return x, positions
+    shape = (*x.shape[:-1], kept)
+    found = empty(shape if values else (0,), x.dtype, x.device)
+    head = positions if whole else empty(shape, uint32, x.device)
+    kernel(x.device, f"sort_take_{x.dtype.short}")(
+        prod(shape),
+        prod(shape),
         positions.address,
         x.address,
-        result.address,
-        rows,
+        found.address if values else 0,
+        0 if whole else head.address,
         x.shape[-1],
-        positions.shape[-1],
-        1,
+        kept,
     )
-    return result
+    return found, head
 
 
 def searched(ordered: Tensor, values: Tensor, right: bool) -> Tensor:

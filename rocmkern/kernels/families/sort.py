@@ -11,6 +11,7 @@ from rocmkern.kernels.catalogue import (
     Family,
     KernelSpec,
     Parameter,
+    bits_name,
     bits_type,
     by_size,
     changed,
@@ -23,8 +24,8 @@ _U32: Final = dtypes.uint32
 _ROWS: Final = (scalar("rows"), scalar("ncols"), scalar("tiles"), scalar("shift", _U32))
 
 
-def _spec(symbol: str, parameters: tuple[Parameter, ...], macro: str, argument: str) -> KernelSpec:
-    return KernelSpec(symbol, "sort", parameters, f"{macro}({argument})")
+def _spec(symbol: str, parameters: tuple[Parameter, ...], macro: str, *arguments: str) -> KernelSpec:
+    return KernelSpec(symbol, "sort", parameters, f"{macro}({', '.join(arguments)})")
 
 
 def _element(t: DType) -> Iterator[KernelSpec]:
@@ -35,6 +36,10 @@ def _element(t: DType) -> Iterator[KernelSpec]:
         scalar("ncols", _U32), scalar("kept", _U32), scalar("lanes", _U32), descending,
     )  # fmt: skip
     keys = (scalar("numel"), x, result("keys", bits_type(t)), descending)
+    take = (
+        scalar("numel"), source("positions", _U32), x, result("values", t, nullable=True),
+        result("indices", _U32, nullable=True), scalar("ncols"), scalar("kept"),
+    )  # fmt: skip
     search = (
         scalar("n"), scalar("numel"), source("sorted", t), source("values", t), result("out", dtypes.int64),
         scalar("right", dtypes.bool_),
@@ -43,6 +48,7 @@ def _element(t: DType) -> Iterator[KernelSpec]:
     yield _spec(f"asort_desc_{t.short}", positions, "ARGSORT_DESCENDING", t.short)
     yield _spec(f"sort_rows_{t.short}", rows, "SORT_ROWS", t.short)
     yield _spec(f"sort_keys_{t.short}", keys, "SORT_KEYS", t.short)
+    yield _spec(f"sort_take_{t.short}", take, "TAKE_SORTED", t.short, bits_name(t))
     yield _spec(f"searchsorted_{t.short}", search, "SEARCH_SORTED", t.short)
     yield _spec(f"changes_{t.short}", (scalar("numel"), x, result("flags", dtypes.bool_)), "MARK_CHANGES", t.short)
 

@@ -1,0 +1,261 @@
+"""Reading, writing and adding by index tensors; checked indices; positions of non-zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rocmkern.dtypes import ALL, BY_SHORT, DType
+from rocmkern.kernels.catalogue import INTEGERS
+from rocmkern.kernels.families.indexing import FAMILY, IDS
+from rocmkern.runtime import Device
+from tests.kernels.candle import symbols
+from tests.kernels.launching import Array, bits, layout, root, run, same_bits, small_numbers, unequal
+
+CLEAN = np.full(4, 2**64 - 1, np.uint64)  # a status in which no index was found outside
+ID_NAMES = [d.short for d in IDS]
+NAMES = [d.short for d in ALL]
+
+
+def padding(dtype: DType) -> int:
+    return int(np.iinfo(dtype.numpy).max)
+
+
+def random_ids(rng: np.random.Generator, dtype: DType, bound: int, shape: Any) -> Array:
+    """Indices of which some are the padding mark, some just outside, some negative where the type is signed."""
+    ids = rng.integers(0, bound, shape)
+    outside = [padding(dtype), min(bound, padding(dtype))] + ([-1] if dtype.kind == "signed" else [])
+    return np.where(rng.random(shape) < 0.2, rng.choice(outside, shape), ids).astype(dtype.numpy)
+
+
+def valid(ids: Array, bound: int) -> Array:
+    """Which indices lead somewhere: Candle's padding mark doesn't, nor does one outside."""
+    return (ids != np.iinfo(ids.dtype).max) & (ids >= 0) & (ids.astype(np.int64) < bound)
+
+
+def add(old: Any, new: Any) -> Any:
+    """One addition as the kernels do it: wrapping, or rounded once."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return old | new if old.dtype == np.bool_ else old + new
+
+
+@pytest.mark.parametrize("short", NAMES)
+@pytest.mark.parametrize("i", ID_NAMES)
+def test_select_and_gather_read_by_index(device: Device, i: str, short: str) -> None:
+    """out[l, j, r] is inp[l, ids[j], r] and inp[l, ids[l, j, r], r]; padding and indices outside read as zero."""
+    rng = np.random.default_rng(7)
+    index, dtype, left, bound, right = BY_SHORT[i], BY_SHORT[short], 3, 9, 5
+    inp = bits(rng, dtype, (left, bound, right))
+    ids = random_ids(rng, index, bound, 21)
+    out = np.zeros((left, 21, right), dtype.numpy)
+    run(device, f"is_{i}_{short}", out.size, 1, None, ids, inp, out, left, bound, 21, right, grid=2)
+    kept = valid(ids, bound)
+    want = np.where(kept[:, None], inp[:, np.where(kept, ids, 0)], np.zeros((), dtype.numpy))
+    assert same_bits(out, want)
+
+    ids = random_ids(rng, index, bound, (left, 4, right))
+    out = np.zeros(ids.shape, dtype.numpy)
+    run(device, f"gather_{i}_{short}", ids.size, ids, inp, out, left, bound, 4, right, grid=1)
+    kept = valid(ids, bound)
+    want = np.where(kept, np.take_along_axis(inp, np.where(kept, ids, 0).astype(np.int64), 1), np.zeros((), out.dtype))
+    assert same_bits(out, want)
+
+
+@pytest.mark.parametrize("short", ["u8", "f16", "f32", "i64"])
+@pytest.mark.parametrize("right", [1, 16, 24, 1024])
+def test_select_moves_whole_rows(device: Device, short: str, right: int) -> None:
+    """Rows that divide into 16-byte vectors move as such, others by element."""
+    rng = np.random.default_rng(8)
+    dtype = BY_SHORT[short]
+    inp = bits(rng, dtype, (7, right))
+    ids = rng.integers(0, 7, 5).astype(np.uint32)
+    out = np.zeros((5, right), dtype.numpy)
+    run(device, f"is_u32_{short}", out.size, 1, None, ids, inp, out, 1, 7, 5, right, grid=3)
+    assert same_bits(out, inp[ids])
+
+
+def test_select_reads_strided_ids_by_their_strides(device: Device) -> None:
+    """Ids that are every second element, or reversed in a broadcast, choose the rows that they say (Candle's L2)."""
+    rng = np.random.default_rng(9)
+    inp = bits(rng, BY_SHORT["f32"], (6, 4))
+    base = rng.integers(0, 6, 20).astype(np.int64)
+    for view in (base[::2], np.broadcast_to(base[:3, None], (3, 2))):
+        out = np.zeros((view.size, 4), np.float32)
+        run(
+            device, "is_i64_f32", out.size, view.ndim, layout(view), root(view), inp, out, 1, 6, view.size, 4, grid=1
+        )  # fmt: skip
+        assert same_bits(out, inp[view.reshape(-1)])
+
+
+def test_select_with_more_ids_than_rows(device: Device) -> None:
+    """The output is as long as the ids, not as the source (candle 1022)."""
+    t = np.arange(12, dtype=np.float32).reshape(4, 3)
+    ids = np.array([0, 2, 1, 0, 2, 1], np.uint32)
+    out = np.full((6, 3), -1, np.float32)
+    run(device, "is_u32_f32", 18, 1, None, ids, t, out, 1, 4, 6, 3, grid=1)
+    assert (out == t[ids]).all()
+    t, ids, out = np.array([[1, 2], [3, 4]], np.float32), np.array([1, 0, 1], np.uint32), np.zeros((2, 3), np.float32)
+    run(device, "is_u32_f32", 6, 1, None, ids, t, out, 2, 2, 3, 1, grid=1)
+    assert out.tolist() == [[2, 1, 2], [4, 3, 4]]
+
+
+def test_largest_u8_id_is_padding_even_when_the_axis_has_it(device: Device) -> None:
+    """Row 255 can't be selected by u8 ids in Candle's kernels; check_ids gives i64 ids that can."""
+    inp = np.arange(300, dtype=np.float32)
+    ids = np.array([254, 255], np.uint8)
+    out = np.ones(2, np.float32)
+    run(device, "is_u8_f32", 2, 1, None, ids, inp, out, 1, 300, 2, 1, grid=1)
+    assert out.tolist() == [254, 0]
+    wide = np.zeros(2, np.int64)
+    run(device, "check_ids_u8", 2, 1, None, ids, wide, 300, CLEAN.copy(), grid=1)
+    run(device, "is_i64_f32", 2, 1, None, wide, inp, out, 1, 300, 2, 1, grid=1)
+    assert out.tolist() == [254, 255]
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_gather_of_any_layout_follows_torch(device: Device, data: st.DataObject) -> None:
+    """Ids smaller than the source off the axis, permuted or broadcast sources and ids (Candle's L3)."""
+    rng = np.random.default_rng(10)
+    nd = data.draw(st.integers(1, 3))
+    axis = data.draw(st.integers(0, nd - 1))
+    shape = data.draw(st.tuples(*[st.integers(1, 6)] * nd))
+    ids_shape = tuple(data.draw(st.integers(1, 9 if d == axis else n)) for d, n in enumerate(shape))
+    order = data.draw(st.permutations(range(nd)))
+    source = bits(rng, BY_SHORT["i32"], tuple(shape[d] for d in order)).transpose(np.argsort(order))
+    ids = rng.integers(0, shape[axis], tuple(ids_shape[d] for d in order)).astype(np.int64).transpose(np.argsort(order))
+    if data.draw(st.booleans()):
+        ids = np.broadcast_to(ids[:1], ids_shape)
+    part = source[tuple(slice(None) if d == axis else slice(0, n) for d, n in enumerate(ids_shape))]
+    out = np.zeros(ids_shape, np.int32)
+    info = layout(ids, part)
+    info[2 * nd + axis] = 0
+    stride = part.strides[axis] // 4
+    run(
+        device, "gather_strided_i64_i32", out.size, nd, info, root(ids), root(source), out, shape[axis], stride, grid=1
+    )  # fmt: skip
+    assert same_bits(out, np.take_along_axis(part, ids, axis))
+
+
+@pytest.mark.parametrize("short", NAMES)
+@pytest.mark.parametrize("i", ID_NAMES)
+def test_gather_strided_of_every_type(device: Device, i: str, short: str) -> None:
+    """Every pair of index and element type, padding included."""
+    rng = np.random.default_rng(11)
+    inp = bits(rng, BY_SHORT[short], (5, 6)).T
+    ids = random_ids(rng, BY_SHORT[i], 6, (4, 5))
+    out = np.zeros((4, 5), inp.dtype)
+    info = np.array([4, 5, 5, 1, 0, 6], np.uint64)
+    run(device, f"gather_strided_{i}_{short}", 20, 2, info, ids, root(inp), out, 6, 1, grid=1)
+    kept = valid(ids, 6)
+    chosen = np.take_along_axis(inp, np.where(kept, ids, 0).astype(np.int64), 0)
+    assert same_bits(out, np.where(kept, chosen, np.zeros((), inp.dtype)))
+
+
+@pytest.mark.parametrize("short", NAMES)
+@pytest.mark.parametrize("i", ID_NAMES)
+def test_writes_by_index_keep_the_order_of_the_source(device: Device, i: str, short: str) -> None:
+    """The last write wins; additions go in the order of j, each rounded; padding and indices outside are skipped."""
+    rng = np.random.default_rng(12)
+    index, dtype, left, count, bound, right = BY_SHORT[i], BY_SHORT[short], 2, 30, 7, 3
+    inp = small_numbers(rng, dtype, (left, count, right))
+    before = small_numbers(rng, dtype, (left, bound, right))
+    row_ids = random_ids(rng, index, bound, count)
+    ids = random_ids(rng, index, bound, inp.shape)
+    spread = np.broadcast_to(row_ids[:, None], inp.shape)
+    extents = (left, count, bound, right)
+    for symbol, chosen, adds in (("ic", spread, False), ("ia", spread, True), ("s", ids, False), ("sa", ids, True)):
+        want = before.copy()
+        for left_at, j, r in zip(*np.nonzero(valid(chosen, bound)), strict=True):
+            slot = (left_at, int(chosen[left_at, j, r]), r)
+            want[slot] = add(want[slot], inp[left_at, j, r]) if adds else inp[left_at, j, r]
+        out = before.copy()
+        given_ids = (row_ids, count) if chosen is spread else (ids,)
+        run(device, f"{symbol}_{i}_{short}", *given_ids, inp, out, *extents, grid=1, block=64)
+        assert not unequal(out, want), symbol
+
+
+def test_scatter_and_add_with_duplicates(device: Device) -> None:
+    """Candle's own cases: ids [0, 1, 1] accumulate; of three writes to one place the last stays."""
+    out = np.ones((4, 2), np.float32)
+    inp = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
+    run(device, "ia_u32_f32", np.array([0, 1, 1], np.uint32), 3, inp, out, 4, 3, 2, 1, grid=4)
+    assert out.tolist() == [[2, 6], [5, 12], [8, 18], [11, 24]]
+    row = np.zeros((1, 5), np.float32)
+    run(device, "s_u32_f32", np.array([[3, 3, 1]], np.uint32), np.float32([[6, 7, 8]]), row, 1, 3, 5, 1, grid=1)
+    assert row.tolist() == [[0, 8, 0, 7, 0]]
+    run(device, "sa_u32_f32", np.array([[3, 3, 1]], np.uint32), np.float32([[6, 7, 8]]), row, 1, 3, 5, 1, grid=1)
+    assert row.tolist() == [[0, 16, 0, 20, 0]]
+
+
+@pytest.mark.parametrize("i", [d.short for d in INTEGERS])
+def test_checked_ids_report_the_first_outside(device: Device, i: str) -> None:
+    """Negative indices count from the end; the first outside is reported with its value, and replaced by padding."""
+    dtype = BY_SHORT[i]
+    ids = (np.arange(3000) % 50).astype(dtype.numpy)
+    expected = ids.astype(np.int64)
+    if dtype.kind == "signed":
+        ids[10], expected[10] = -50, 0
+    out, status = np.zeros(3000, np.int64), CLEAN.copy()
+    run(device, f"check_ids_{i}", 3000, 1, None, ids, out, 50, status, grid=7)
+    assert (out == expected).all()
+    assert (status == CLEAN).all()
+    for position, value in ((2999, 50), (1500, padding(dtype)), (700, 51 if dtype.kind == "unsigned" else -51)):
+        ids[position], expected[position] = value, 2**63 - 1
+        run(device, f"check_ids_{i}", 3000, 1, None, ids, out, 50, status := CLEAN.copy(), grid=7)
+        assert (out == expected).all()
+        assert status[:2].tolist() == [position, value % 2**64]
+        assert (status[2:] == CLEAN[2:]).all()
+
+
+def test_checked_ids_of_any_layout_and_none(device: Device) -> None:
+    """Strided ids come out dense; no ids at all are fine for every bound."""
+    base = np.arange(24, dtype=np.int32).reshape(4, 6)
+    out, status = np.zeros(24, np.int64), CLEAN.copy()
+    run(device, "check_ids_i32", 24, 2, layout(base.T), base, out, 24, status, grid=2)
+    assert (out == base.T.reshape(-1)).all()
+    run(device, "check_ids_i32", 0, 1, None, base, out, 0, status, grid=1)
+    assert (status == CLEAN).all()
+
+
+@pytest.mark.parametrize("short", NAMES)
+def test_nonzero_positions_ascend(device: Device, short: str) -> None:
+    """NaN counts as non-zero, -0.0 as zero; positions ascend over tiles and blocks of any size."""
+    rng = np.random.default_rng(13)
+    x = small_numbers(rng, BY_SHORT[short], 2500)
+    want = np.flatnonzero(x.astype(np.float64) != 0)
+    for tile, grid, block in ((512, 2, 256), (1000, 9, 64)):
+        tiles = -(-x.size // tile)
+        counts = np.zeros(tiles + 1, np.uint64)
+        run(device, f"nonzero_count_{short}", x.size, tile, x, counts, grid=grid, block=block)
+        run(device, "nonzero_scan", tiles, counts, grid=1, block=block)
+        assert counts[-1] == want.size
+        out = np.zeros(want.size, np.int64)
+        run(device, f"nonzero_write_{short}", x.size, tile, x, counts, out, grid=grid, block=block)
+        assert (out == want).all()
+
+
+def test_scan_of_more_tiles_than_threads(device: Device) -> None:
+    """The one block walks along the counts."""
+    counts = np.arange(1001, dtype=np.uint64)
+    run(device, "nonzero_scan", 1000, counts, grid=1, block=128)
+    assert (counts == np.concatenate([[0], np.cumsum(np.arange(1000))])).all()
+
+
+def test_unravel_gives_numpy_coordinates(device: Device) -> None:
+    """One row per axis, as NumPy's nonzero returns them."""
+    dims = np.array([3, 1, 5, 7], np.uint64)
+    flat = np.array([0, 104, 35, 34, 6, 7], np.int64)
+    out = np.zeros((4, 6), np.int64)
+    run(device, "nonzero_unravel", 6, 4, dims, flat, out, grid=1)
+    assert (out == np.array(np.unravel_index(flat, (3, 1, 5, 7)))).all()
+
+
+def test_candle_symbols_are_there() -> None:
+    """All 125 of Candle's."""
+    assert len(symbols("indexing")) == 125
+    assert symbols("indexing") <= set(FAMILY.by_symbol)
