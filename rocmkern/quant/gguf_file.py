@@ -20,6 +20,9 @@ from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.errors import GgufError
 from rocmkern.kernels.block_formats import BY_NAME, BlockFormat
+from rocmkern.ops.creation import DeviceLike, open_device, upload
+from rocmkern.quant.qtensor import QTensor, from_blocks
+from rocmkern.tensor import Tensor
 
 Kind = BlockFormat | DType
 
@@ -55,6 +58,12 @@ class GgufTensor:
     @property
     def nbytes(self) -> int:
         return int(self.data.nbytes)
+
+    def to(self, device: DeviceLike = None) -> QTensor | Tensor:
+        """The tensor on a device: a QTensor for a block format, else a Tensor."""
+        if isinstance(self.kind, BlockFormat):
+            return from_blocks(self.data, self.kind, self.shape, device)
+        return upload(self.data.view(self.kind.numpy).reshape(self.shape), open_device(device))
 
 
 @frozen(eq=False)

@@ -313,3 +313,21 @@ def test_experts_multiply_their_tokens(device: Device, row: BlockFormat, per_tok
         np.stack([every[t if per_token else t * slots + s, ids[t, s]] for s in range(slots)]) for t in range(tokens)
     ])  # fmt: skip
     assert reference.relative_error(got, wanted) < 1e-5
+
+
+@named(FORMATS)
+def test_no_access_outside_the_arrays(row: BlockFormat) -> None:
+    """Each kind of kernel, with every array as long as its values: no padding is read, none is written."""
+    device = Device("emulator:gfx942:checked")
+    blocks = reference.random_blocks(row, 1, np.random.default_rng(9))
+    dequantize(device, row, blocks, "f32")
+    if row.can_quantize:
+        quantize(device, row, np.ones((1, row.values), np.float32), "f32")
+    if not row.has_matmul:
+        return
+    columns, y = row.values, activations(device, np.ones((9, row.values), np.float32), row.values)
+    one, nine = np.empty((1, 1), np.float32), np.empty((9, 1), np.float32)
+    run(device, f"get_rows_{row.symbol}", (1, 1), (64,), out := np.empty((1, columns), np.float32), blocks,
+        np.zeros(1, np.uint32), out, columns, row.nbytes)  # fmt: skip
+    run(device, f"mul_mat_vec_{row.symbol}_q8_1_cuda1", (1,), (32, 4), one, blocks, y[:1], one, columns, 1, columns, 1)
+    run(device, f"mul_mat_{row.symbol}", (1, 1), (32, 4), nine, blocks, y, nine, columns, 1, 9, columns, 1)

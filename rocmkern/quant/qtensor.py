@@ -1,0 +1,234 @@
+"""Tensors of block formats: weights that stay quantized in device memory and are multiplied as they are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from attrs import define
+
+from rocmkern import dtypes
+from rocmkern.dtypes import DType
+from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.errors import DTypeError, FormatNotFound, KernelIndexError, ShapeError
+from rocmkern.kernels import quantized_plans as plans
+from rocmkern.kernels.block_formats import BY_NAME, FORMATS, Q8_1, BlockFormat
+from rocmkern.kernels.families.quantized import COUNTS_VALUES, MAX_VECTORS
+from rocmkern.kernels.plans import LaunchPlan
+from rocmkern.layout import Shape
+from rocmkern.ops.creation import DeviceLike, open_device, zeros
+from rocmkern.ops.launch import empty, kernel
+from rocmkern.runtime import Device, DeviceMemory
+from rocmkern.tensor import Tensor
+
+_FLOATS: Final = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+_LARGEST: Final = (1 << 31) - 1  # Candle's argument lists count in int32
+
+
+@define(eq=False, repr=False)
+class QTensor:
+    """Values of `shape` in blocks of `format` along the last axis, each row padded with zeros to whole blocks."""
+
+    memory: DeviceMemory
+    format: BlockFormat
+    shape: Shape
+    device: Device
+
+    @property
+    def columns(self) -> int:
+        return self.shape[-1]
+
+    @property
+    def padded_columns(self) -> int:
+        """The columns of a stored row: whole blocks."""
+        return -(-self.columns // self.format.values) * self.format.values
+
+    @property
+    def rows(self) -> int:
+        return math.prod(self.shape[:-1])
+
+    @property
+    def row_bytes(self) -> int:
+        return self.padded_columns // self.format.values * self.format.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows * self.row_bytes
+
+    def blocks(self) -> np.ndarray[Any, Any]:
+        """The bytes on the host, row by row."""
+        return self.memory.copy_to_host()[: self.nbytes].reshape(self.rows, self.row_bytes)
+
+    def dequantize(self, dtype: DType = dtypes.float32) -> Tensor:
+        """The values as a tensor of float32, float16 or bfloat16; the float32 values rounded once.
+
+        Raises DTypeError for another dtype.
+        """
+        wanted = _float("dequantize", as_dtype(dtype))
+        out = empty((self.rows, self.padded_columns), wanted, self.device)
+        blocks = out.size // self.format.values
+        if blocks:
+            counts = () if self.format.values == 256 else (out.size if self.format.symbol in COUNTS_VALUES else blocks,)
+            symbol = f"dequantize_block_{self.format.symbol}_{wanted.short}"
+            plan = plans.dequantize(blocks, self.format, self.device.info)
+            _launch(self.device, symbol, plan, self.memory.address, out.address, *counts)
+        return self._unpadded(out, self.shape)
+
+    def embedding(self, ids: Tensor | np.ndarray[Any, Any] | list[int]) -> Tensor:
+        """Row ids[…] of a matrix for each id, float32; a negative id counts from the end.
+
+        Raises KernelIndexError (an IndexError) for an id outside the rows, DTypeError for ids that are no integers.
+        """
+        self._require_matmul("embedding")
+        host = ids.numpy() if isinstance(ids, Tensor) else np.asarray(ids)
+        if host.dtype.kind not in "iu" and host.size:
+            raise DTypeError(f"embedding: ids of {host.dtype}; they must be integers")
+        numbers = host.astype(np.int64).ravel()
+        outside = numbers[(numbers < -self.rows) | (numbers >= self.rows)]
+        if outside.size:
+            raise KernelIndexError(f"embedding: id {outside[0]} of a table with {self.rows} rows")
+        out = empty((numbers.size, self.padded_columns), dtypes.float32, self.device)
+        if out.size:
+            index = self.device.alloc(4 * numbers.size)
+            index.copy_from_host(np.where(numbers < 0, numbers + self.rows, numbers).astype(np.uint32))
+            plan = plans.rows(numbers.size, self.padded_columns, self.device.info)
+            addresses = (self.memory.address, index.address, out.address)
+            _launch(
+                self.device, f"get_rows_{self.format.symbol}", plan, *addresses, self.padded_columns, self.row_bytes
+            )
+        return self._unpadded(out, (*host.shape, self.columns))
+
+    def matmul(self, x: Tensor) -> Tensor:
+        """`x @ W.T` for this matrix W: the last axis of `x` becomes the rows of W. The result has `x`'s dtype.
+
+        `x` is quantized to 8 bits in blocks of 32 first, which gives errors of about 0.6 % of the products' size.
+        Raises ShapeError where the columns differ, DTypeError for an `x` that is not float32, float16 or bfloat16.
+        """
+        self._require_matmul("matmul")
+        if len(self.shape) != 2:
+            raise ShapeError(f"matmul: a quantized tensor of shape {self.shape}; it takes a matrix")
+        if not x.shape or x.shape[-1] != self.columns:
+            raise ShapeError(f"matmul: {x.shape} and {self.shape}; the last axes must be equal")
+        if x.device.driver is not self.device.driver:
+            raise ShapeError(f"matmul: tensors on {x.device.name} and {self.device.name}; move one with to()")
+        _float("matmul", x.dtype)
+        count = x.size // self.columns if self.columns else 0
+        out = empty((*x.shape[:-1], self.rows), dtypes.float32, self.device)
+        if out.size:
+            _require_counts("matmul", self.rows, count, self.padded_columns)
+            y = quantized_activations(x, self.padded_columns)
+            shape = (self.padded_columns, self.rows)
+            addresses = (self.memory.address, y.address, out.address)
+            if count <= MAX_VECTORS:
+                plan = plans.vectors(self.rows, self.device.info)
+                symbol = f"mul_mat_vec_{self.format.symbol}_q8_1_cuda{count}"
+                _launch(self.device, symbol, plan, *addresses, *shape, self.padded_columns, self.rows)
+            else:
+                plan = plans.matrices(self.rows, count, self.device.info)
+                symbol = f"mul_mat_{self.format.symbol}"
+                _launch(self.device, symbol, plan, *addresses, *shape, count, self.padded_columns, self.rows)
+        return out.astype(x.dtype, copy=False)
+
+    def _unpadded(self, out: Tensor, shape: Shape) -> Tensor:
+        if self.padded_columns != self.columns:
+            out = out.view(out.layout.narrow(1, 0, self.columns))
+        return out.reshape(shape)
+
+    def _require_matmul(self, operation: str) -> None:
+        if not self.format.has_matmul:
+            raise FormatNotFound(f"{operation}: no kernel for {self.format.name}; dequantize it first")
+
+    def __repr__(self) -> str:
+        return f"QTensor({self.format.name}, shape={self.shape}, {self.nbytes} bytes, device={self.device.name})"
+
+
+def quantize(x: Tensor, format: str, *, pad: bool = False) -> QTensor:
+    """`x` (float32, float16 or bfloat16) in blocks of `format` along its last axis, rounded as ggml does.
+
+    Rows must be whole blocks: 32 values, or 256 for the k-formats. `pad=True` fills rows up with zeros instead, which
+    products and dequantize() leave out again; the zeros cost memory. Raises ShapeError, FormatNotFound, DTypeError.
+    """
+    row = BY_NAME.get(format.lower())
+    if row is None or not row.can_quantize:
+        names = ", ".join(f.name for f in FORMATS if f.can_quantize)
+        raise FormatNotFound(f"quantize: no kernel makes blocks of {format!r}; there are {names}")
+    _float("quantize", x.dtype)
+    columns = x.shape[-1] if x.shape else 0
+    if not x.shape or (columns % row.values and not pad):
+        raise ShapeError(
+            f"quantize: shape {x.shape} for {row.name}, whose blocks hold {row.values} values of a row; "
+            f"choose a format of 32, or pad rows with pad=True"
+        )
+    result = _allocate(row, x.shape, x.device)
+    source = x.reshape((result.rows, columns))
+    if result.padded_columns != columns:
+        wide = zeros((result.rows, result.padded_columns), dtype=x.dtype, device=x.device)
+        wide[:, :columns] = source
+        source = wide
+    blocks = result.rows * result.padded_columns // row.values
+    if blocks:
+        source = source if source.is_contiguous else source.copy()
+        plan = plans.quantize(blocks, row, x.device.info)
+        symbol = f"quantize_block_{row.symbol}_{x.dtype.short}"
+        _launch(x.device, symbol, plan, source.address, result.memory.address, blocks)
+    return result
+
+
+def from_blocks(
+    blocks: np.ndarray[Any, Any], format: str | BlockFormat, shape: Shape, device: DeviceLike = None
+) -> QTensor:
+    """Host bytes in blocks of `format` as a tensor of `shape` on a device.
+
+    Raises ShapeError unless rows are whole blocks and the bytes are as many as the shape takes.
+    """
+    row = format if isinstance(format, BlockFormat) else BY_NAME.get(format.lower())
+    if row is None:
+        raise FormatNotFound(f"from_blocks: no block format {format!r}; there are {', '.join(BY_NAME)}")
+    if not shape or shape[-1] % row.values:
+        raise ShapeError(f"from_blocks: shape {shape}; rows of {row.name} must be multiples of {row.values}")
+    result = _allocate(row, shape, open_device(device))
+    if blocks.nbytes != result.nbytes:
+        raise ShapeError(
+            f"from_blocks: {blocks.nbytes} bytes for shape {shape} of {row.name}; it takes {result.nbytes}"
+        )
+    if result.nbytes:
+        result.memory.copy_from_host(np.ascontiguousarray(blocks))
+    return result
+
+
+def quantized_activations(x: Tensor, padded: int) -> DeviceMemory:
+    """The rows of `x` as q8_1 blocks, each padded with zeros to `padded` values."""
+    columns = x.shape[-1]
+    source = x if x.is_contiguous else x.copy()
+    rows = x.size // columns
+    memory = x.device.alloc(rows * padded // Q8_1.values * Q8_1.nbytes)
+    if padded == columns and x.size <= _LARGEST:
+        rows, columns, padded = 1, x.size, x.size
+    row_bytes = padded // Q8_1.values * Q8_1.nbytes
+    symbol = "quantize_q8_1" if x.dtype is dtypes.float32 else f"quantize_q8_1_{x.dtype.short}"
+    for part in plans.activations(rows, padded, x.device.info):
+        values = source.address + part.first * columns * x.dtype.itemsize
+        _launch(x.device, symbol, part.plan, values, memory.address + part.first * row_bytes, columns, padded)
+    return memory
+
+
+def _allocate(row: BlockFormat, shape: Shape, device: Device) -> QTensor:
+    columns = -(-shape[-1] // row.values)
+    return QTensor(device.alloc(math.prod(shape[:-1]) * columns * row.nbytes), row, tuple(shape), device)
+
+
+def _float(operation: str, dtype: DType) -> DType:
+    if dtype not in _FLOATS:
+        raise DTypeError(f"{operation}: {dtype}; it takes {', '.join(d.name for d in _FLOATS)}")
+    return dtype
+
+
+def _require_counts(operation: str, *counts: int) -> None:
+    if max(counts) > _LARGEST:
+        raise ShapeError(f"{operation}: a size of {max(counts)}; the kernels count to {_LARGEST}, split the tensor")
+
+
+def _launch(device: Device, symbol: str, plan: LaunchPlan, *arguments: int) -> None:
+    found = kernel(device, symbol)
+    found.function.launch_packed(found.pack(*arguments), grid=plan.grid, block=plan.block)

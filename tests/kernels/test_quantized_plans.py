@@ -1,0 +1,83 @@
+"""Launch plans of the quantized kernels: data, within the device's limits, from the constants the kernels have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.kernels import files
+from rocmkern.kernels import quantized_plans as plans
+from rocmkern.kernels.block_formats import BY_NAME
+from rocmkern.kernels.plans import WORK_ITEMS
+
+CDNA = DeviceInfo(
+    "test", "test", "gfx942", 64, 304, 1024, (1024, 1024, 1024), (2**31 - 1, 65535, 65535), 65536, 2**36, False
+)
+DEVICES = [CDNA, evolve(CDNA, arch="gfx1100", wave_size=32)]
+
+
+def constant(name: str) -> int:
+    """A constant of the C++ headers."""
+    folder = Path(str(files.sources())) / "quantized"
+    text = "".join((folder / f"{header}.hpp").read_text() for header in ("matvec", "matmul"))
+    found = re.search(rf"\b{name} = (\d+)", text)
+    assert found is not None
+    return int(found[1])
+
+
+def test_host_and_kernels_have_the_same_constants() -> None:
+    """Case G18: what the plans say of rows, tiles and threads is what the kernels are compiled with."""
+    assert constant("ROWS") == plans.ROWS_PER_WAVE
+    assert constant("TILE_ROWS") == plans.TILE_ROWS
+    assert constant("TILE_VECTORS") == plans.TILE_VECTORS
+    assert constant("TILE_THREADS") == plans.VECTOR_BLOCK
+
+
+@pytest.mark.parametrize("info", DEVICES, ids=lambda d: d.arch)
+@given(rows=st.integers(1, 2**31 - 1))
+def test_vectors_cover_all_rows(info: DeviceInfo, rows: int) -> None:
+    """Blocks times the rows of a block reach the last row, and no further than one block."""
+    plan = plans.vectors(rows, info)
+    covered = plan.grid[0] * (plan.block[0] // info.wave_size) * plans.ROWS_PER_WAVE
+    assert plan.grid[0] * plan.block[0] <= WORK_ITEMS
+    assert covered >= rows or plan.grid[0] == WORK_ITEMS // plan.block[0]
+    assert covered - rows < plan.block[0] // info.wave_size * plans.ROWS_PER_WAVE
+
+
+@given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))
+def test_activations_split_rows_at_the_grid_limit(rows: int, padded: int) -> None:
+    """Case G13: every row is in exactly one launch, and none has more than 65535 on its y axis."""
+    ranges = plans.activations(rows, padded, CDNA)
+    assert [r.first for r in ranges] == list(range(0, rows, 65535))
+    assert sum(r.count for r in ranges) == rows
+    assert all(r.plan.grid[1] == r.count <= CDNA.max_grid[1] for r in ranges)
+    assert all(r.plan.grid[0] * r.plan.block[0] * 4 >= padded for r in ranges)
+
+
+@given(blocks=st.integers(1, 2**26))
+def test_blocks_of_256_are_counted_by_the_grid(blocks: int) -> None:
+    """These kernels have no count, so the grid must be exact; those of 32 may stride."""
+    assert plans.dequantize(blocks, BY_NAME["q4_k"], CDNA).grid == (blocks, 1, 1)
+    plan = plans.dequantize(blocks, BY_NAME["q4_0"], CDNA)
+    assert plan.grid[0] * plan.block[0] * 4 >= blocks * 32
+
+
+@given(rows=st.integers(1, 10**6), count=st.integers(1, 10**7))
+def test_tiles_stay_within_the_grid(rows: int, count: int) -> None:
+    """The y axis holds 65535 tiles; the kernel strides over more."""
+    grid = plans.matrices(rows, count, CDNA).grid
+    assert grid[0] * plans.TILE_ROWS >= rows
+    assert grid[1] <= 65535
+
+
+def test_a_plan_says_why() -> None:
+    """Printed, a plan names its geometry and the reason."""
+    assert (
+        str(plans.vectors(4096, CDNA)) == "vectors: grid 1024×1×1, block 128×1×1; 4 rows a block: 2 for each wave of 64"
+    )
