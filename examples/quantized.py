@@ -3,10 +3,9 @@
 import numpy as np
 
 import rocmkern as rk
-from rocmkern.quant import quantize
 
 rng = np.random.default_rng(0)
 w, x = rng.normal(size=(512, 1024)).astype(np.float32), rng.normal(size=1024).astype(np.float32)
-weight = quantize(rk.asarray(w), "q8_0")
+weight = rk.quantize(rk.asarray(w), "q8_0")
 y = weight.matmul(rk.asarray(x)).numpy()
 print(weight, f"relative error {np.linalg.norm(y - w @ x) / np.linalg.norm(w @ x):.4f}")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rocmkern.ops.rows_unary import *
     from rocmkern.ops.sets import *
     from rocmkern.ops.sorting import *
+    from rocmkern.quant import *
     from rocmkern.runtime import *
     from rocmkern.tensor import *
 
@@ -78,6 +79,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "ops.sorting": ("argsort", "sort", "top_k"),
+    "quant": ("GgufFile", "GgufTensor", "QTensor", "from_blocks", "load_gguf", "quantize"),
     "tensor": ("Tensor",),
     "constants": ("__array_api_version__", "bool", "e", "inf", "nan", "newaxis", "pi"),
 }  # fmt: skip
