@@ -49,7 +49,7 @@ RK_DEVICE T copy_sign(T x, T y) {
 RK_OP(badd, Light, add(x, y))
 RK_OP(bsub, Light, subtract(x, y))
 RK_OP(bmul, Light, multiply(x, y))
-RK_OP(bdiv, Heavy, divide(x, y))
+RK_OP(bdiv, Heavy, quotient(x, y))
 RK_OP(bmaximum, Light, maximum(x, y))
 RK_OP(bminimum, Light, minimum(x, y))
 RK_OP(bfloor_divide, Heavy, floor_divide(x, y))

@@ -16,8 +16,9 @@ RK_DEVICE T divide_integers(T x, T y) {
     return y == 0 ? static_cast<T>(0) : static_cast<T>(x / y);
 }
 
+// Not named divide: the division of sizes below 2^53 in index.hpp would win for u64.
 template <typename T>
-RK_DEVICE T divide(T x, T y) {
+RK_DEVICE T quotient(T x, T y) {
     if constexpr (is_integer<T>) {
         return divide_integers(x, y);
     } else {
@@ -131,18 +132,26 @@ RK_DEVICE Twofold<C> twofold_sum(C hi, C lo) {
 }
 
 // x / (1 + exp(-v)), v an exponent whose rounding error the exponential would magnify. Where exp(-|v|) itself would be
-// subnormal, it is computed e^64 larger and the result scaled down.
+// subnormal, it is computed e^64 larger and the result scaled down. The quotient is corrected by what its numerator,
+// its denominator and itself were rounded by: the exponential's error is all that is left.
 template <typename C>
 RK_DEVICE C logistic_times(C x, Twofold<C> v) {
     constexpr C smallest = is_same<C, f32> ? C(-87) : C(-708);
     constexpr C e_to_minus_64 = C(1.603810890548637853e-28);
     const bool tiny = v.hi < smallest;
     const C magnitude = v.hi < 0 ? v.hi : -v.hi;
-    const C correction = v.hi < 0 ? v.lo : -v.lo;
     const C e = exp(tiny ? magnitude + 64 : magnitude);
-    const C power = fma(e, correction, e);
-    const C weighted = v.hi < 0 ? x * power : x;
-    return tiny ? weighted * e_to_minus_64 : weighted / (1 + power);
+    const C power = fma(e, v.hi < 0 ? v.lo : -v.lo, e);
+    const Twofold<C> weighted = twofold_product(x, v.hi < 0 ? power : static_cast<C>(1));
+    if (tiny) {
+        return weighted.hi * e_to_minus_64;
+    }
+    const Twofold<C> denominator = twofold_sum(static_cast<C>(1), power);
+    const C quotient = weighted.hi / denominator.hi;
+    const C rest = fma(-quotient, denominator.lo, fma(-quotient, denominator.hi, weighted.hi) + weighted.lo);
+    const C reciprocal = fma(static_cast<C>(-0.5), denominator.hi, static_cast<C>(1.457));  // within 9 %, enough here
+    const C corrected = fma(rest, reciprocal, quotient);
+    return corrected == corrected ? corrected : quotient;  // of an infinite x the rest is NaN
 }
 
 template <typename C>
@@ -173,11 +182,19 @@ RK_DEVICE C gelu(C x) {
     return logistic_times(x < -32 ? C(-32) : x, {product.hi, v_lo});
 }
 
-// x times the normal distribution's integral up to x.
+// x times the normal distribution's integral up to x. Where that integral is nearly subnormal and x would magnify its
+// rounding, the factors that erfc is made of are multiplied in another order.
 template <typename C>
 RK_DEVICE C gelu_erf(C x) {
-    const C below = x < -64 ? C(-64) : x;  // where the integral is 0, and an infinite x would make it NaN
-    return below * normal_cdf(below);
+    constexpr C tail = is_same<C, f32> ? C(-12.5) : C(-37);
+    if (x < tail) {
+        const C below = x < -64 ? C(-64) : x;  // where all is 0, and an infinite x would give NaN
+        const Twofold<C> square = twofold_product(below, below);
+        const C e = exp(static_cast<C>(-0.5) * square.hi);
+        const C ratio = static_cast<C>(0.5) * below * erfcx(below * static_cast<C>(-0.70710678118654752440));
+        return ratio * fma(e, static_cast<C>(-0.5) * square.lo, e);
+    }
+    return x * normal_cdf(x);
 }
 
 template <typename C>

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
 
 from rocmkern.kernels import plans
 from rocmkern.kernels.cache import get_kernel
@@ -41,6 +42,19 @@ def info(views: Sequence[Array]) -> Array:
     dims = list(views[0].shape)
     strides = [s // v.itemsize for v in views for s in v.strides]
     return np.array(dims + strides, np.int64).view(np.uint64)
+
+
+@st.composite
+def views(draw: st.DrawFn, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """A view of that shape, its axes in any order in memory, each stepped, reversed or broadcast, at any offset."""
+    order = draw(st.permutations(range(len(shape))))
+    steps = [draw(st.sampled_from([1, 1, 1, 2, -1, 0])) for _ in shape]
+    start = draw(st.integers(0, 2))
+    stored = tuple(1 if steps[axis] == 0 else shape[axis] * abs(steps[axis]) for axis in order)
+    owner = (np.arange(start + int(np.prod(stored))) % 251).astype(dtype)
+    view = owner[start:].reshape(stored).transpose(np.argsort(order))
+    view = view[tuple(slice(None, None, step or 1) for step in steps)]
+    return np.broadcast_to(view, shape)
 
 
 class Result:

@@ -36,23 +36,29 @@ def ordinals(values: Array) -> Array:
     return np.where(bits >= sign, sign - bits, bits)
 
 
-def distance(got: Array, wanted: Array) -> int:
-    """The largest distance in units in the last place; NaN must meet NaN."""
-    nan = np.isnan(got.astype(np.float64)), np.isnan(wanted.astype(np.float64))
-    assert np.array_equal(*nan), f"NaN at {np.flatnonzero(nan[0])[:5]}, wanted at {np.flatnonzero(nan[1])[:5]}"
-    both = ~nan[0]
-    steps = abs(ordinals(got[both]) - ordinals(wanted[both]))
-    return int(steps.max(initial=0))
+def is_nan(values: Array) -> Array:
+    with np.errstate(invalid="ignore"):  # ml_dtypes warns when it meets a signalling NaN
+        return np.isnan(values)
+
+
+def distances(got: Array, wanted: Array) -> Array:
+    """Units in the last place between the elements; NaN is as far as can be from a number."""
+    nan, wanted_nan = is_nan(got), is_nan(wanted)
+    steps = np.where(nan | wanted_nan, 0, abs(ordinals(got) - ordinals(wanted)))
+    return np.where(nan != wanted_nan, np.inf, steps)
 
 
 def assert_close(got: Array, wanted: Array, ulps: int, inputs: tuple[Array, ...]) -> None:
     """Fails with the worst element and what it came from."""
-    if distance(got, wanted) <= ulps:
-        return
-    steps = np.where(np.isnan(wanted.astype(np.float64)), 0, abs(ordinals(got) - ordinals(wanted)))
+    steps = distances(got, wanted)
     worst = int(np.argmax(steps))
-    came = ", ".join(str(i[worst]) for i in inputs)
-    raise AssertionError(f"f({came}) is {got[worst]}, wanted {wanted[worst]}: {steps[worst]} ulp, allowed {ulps}")
+    if steps[worst] > ulps:
+        came = ", ".join(repr(i[worst]) for i in inputs)
+        count = np.count_nonzero(steps > ulps)
+        raise AssertionError(
+            f"f({came}) is {got[worst]!r}, wanted {wanted[worst]!r}: {steps[worst]} ulp, allowed {ulps}; "
+            f"{count} of {steps.size} elements are off"
+        )
 
 
 @cache
@@ -109,7 +115,8 @@ def pairs(dtype: DType, count: int = 2000) -> tuple[Array, Array]:
 
 def exact(x: Array, dtype: DType) -> Array:
     """The values in a format with digits to spare: long double for f64, f64 for the rest."""
-    return x.astype(np.longdouble if dtype is dtypes.float64 else np.float64)
+    with np.errstate(invalid="ignore"):
+        return x.astype(np.longdouble if dtype is dtypes.float64 else np.float64)
 
 
 def rounded(x: Array, dtype: DType) -> Array:

@@ -70,21 +70,8 @@ def test_null_input_works_in_place(device: Device) -> None:
 @given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=5), data=st.data())
 def test_strided_views_equal_their_copies(device: Device, shape: list[int], data: st.DataObject) -> None:
     """Transposed, stepped, reversed, broadcast and offset views give what a contiguous copy gives."""
-    x = data.draw(views(tuple(shape)))
+    x = data.draw(harness.views(tuple(shape), np.int32))
     assert np.array_equal(_run(device, dtypes.int32, x, 3, -5), x * np.int32(3) - np.int32(5))
-
-
-@st.composite
-def views(draw: st.DrawFn, shape: tuple[int, ...]) -> Any:
-    """An int32 view of that shape in some order of axes, each stepped, reversed or broadcast."""
-    order = draw(st.permutations(range(len(shape))))
-    steps = [draw(st.sampled_from([1, 1, 2, -1, 0])) for _ in shape]
-    start = draw(st.integers(0, 2))
-    stored = tuple(1 if steps[a] == 0 else shape[a] * abs(steps[a]) for a in order)
-    owner = np.arange(start + int(np.prod(stored)), dtype=np.int32)
-    view = owner[start:].reshape(stored).transpose(np.argsort(order))
-    view = view[tuple(slice(None, None, step or 1) for step in steps)]
-    return np.broadcast_to(view, shape) if 0 in steps else view
 
 
 def test_scalar_broadcast_over_one_axis(device: Device) -> None:
