@@ -78,17 +78,19 @@ class Movement:
     def _readable(self, regs: Registers) -> Value:
         """Lanes with an active source, as i64."""
         w = regs.writer
-        if self.fetch_inactive:
+        mask = regs.exec_mask()
+        if self.fetch_inactive or mask is None:
             return w.constant("i64", signed(self.in_range))
         element = f"i{regs.wave_size}"
-        bits = regs.special("exec", element).bits("i1")
+        bits = mask.resize(element).bits("i1")
         moved = w.shuffle(bits, None, [max(source, 0) for source in self.order])
         as_int = w.emit(f"bitcast {moved.type} {moved.text} to {element}", element)
         return as_int.resize("i64") & signed(self.in_range)
 
-    def narrow(self, regs: Registers, exec_mask: Value) -> Value:
+    def narrow(self, regs: Registers, exec_mask: Value | None) -> Value:
         """The lanes to write."""
-        mask = exec_mask & signed(self.enabled)
+        enabled = regs.writer.constant("i64", signed(self.enabled))
+        mask = enabled if exec_mask is None else exec_mask & enabled
         return mask if self.bound_ctrl else mask & self._readable(regs)
 
     def fetcher(self, regs: Registers, place: Place, register: int) -> Callable[[Value], Value]:
@@ -105,9 +107,7 @@ class Movement:
                 value = w.shuffle(regs.vector(place, register, chunk), None, [max(s, 0) for s in row])
             if readable is None:
                 return value
-            part = readable if chunk.constant == 0 else readable.lshr(chunk * regs.lanes)
-            bits = (part.resize(f"i{regs.lanes}") if regs.lanes != 64 else part).bits("i1")
-            return bits.select(value, 0)
+            return regs.lanes_of(readable, chunk).select(value, 0)
 
         return fetch
 

@@ -32,6 +32,8 @@ OP_TARGET: Final = 8  # operation that a branch goes to
 OP_PC: Final = 16
 OP_FIELDS: Final = 24
 OP_FIELD_COUNT: Final = 13
+OP_COUNT: Final = OP_FIELDS  # of a "count" operation: how often a block began, and how often with lanes off
+OP_PARTIAL: Final = OP_FIELDS + 8
 OP_SIZE: Final = OP_FIELDS + 8 * OP_FIELD_COUNT
 
 # What a handler returns to the scheduler.

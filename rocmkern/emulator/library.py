@@ -14,6 +14,7 @@ from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import ELEMENT, SUPPORT, Context, Row
 from rocmkern.emulator.native import Build, Code, Native
 from rocmkern.emulator.tier0 import HandlerBuilder, shape, symbol_of
+from rocmkern.emulator.tier1 import UnitBuilder, plain_code
 
 
 @define(eq=False)
@@ -22,6 +23,7 @@ class Library:
 
     native: Native
     _accesses: dict[str, AccessFunction] = field(factory=dict)
+    _plains: dict[str, HandlerBuilder] = field(factory=dict)
 
     def load_scheduler(self) -> int:
         """Address of `run`."""
@@ -30,10 +32,9 @@ class Library:
         assert address is not None
         return address
 
-    def handlers(self, instructions: list[tuple[Row, Inst]], isa: str, wave_size: int) -> dict[str, int]:
-        """Addresses of the operation functions of `instructions`, by shape."""
+    def handlers(self, by_shape: dict[str, tuple[Row, Inst]], isa: str, wave_size: int) -> dict[str, int]:
+        """Addresses of the operation functions of instructions, by shape."""
         self.load_scheduler()
-        by_shape = {shape(inst, isa, wave_size): (row, inst) for row, inst in instructions}
         symbols = {text: symbol_of(text) for text in by_shape}
         wanted: dict[str, Build] = {
             symbols[t]: partial(self._handler, row, inst, isa, wave_size) for t, (row, inst) in by_shape.items()
@@ -48,7 +49,37 @@ class Library:
         needs = (*sorted(handler.accesses), *sorted(handler.supports))
         return Code(symbol, handler.text, handler.declarations, needs, handler.globals)
 
+    def units(self, key: str, builders: list[UnitBuilder]) -> dict[int, int]:
+        """Addresses of compiled units of the kernel `key`, by where they begin."""
+        self.load_scheduler()
+        wanted: dict[str, Build] = {b.symbol: partial(self._unit, b) for b in builders}
+        self.native.ensure(wanted, self._part)
+        self.native.store.keep_profile(key, {b.entry: b.symbol for b in builders})
+        return {b.entry: self.native.address(b.symbol) or 0 for b in builders}
+
+    def known_units(self, key: str) -> dict[int, int]:
+        """Addresses of the units that earlier runs compiled of the kernel `key`."""
+        self.load_scheduler()
+        symbols = self.native.store.profile(key)
+        if not symbols or not self.native.load(symbols.values()):
+            return {}
+        return {pc: self.native.address(symbol) or 0 for pc, symbol in symbols.items()}
+
+    def _unit(self, builder: UnitBuilder) -> Code:
+        code = builder.build()
+        for symbol, (row, inst) in builder.plains.items():
+            self._plains[symbol] = plain_code(row, inst, builder.isa, builder.wave_size)
+        return code
+
+    def _plain(self, symbol: str) -> Code:
+        handler = self._plains[symbol].build(symbol)
+        self._accesses |= handler.accesses
+        needs = (*sorted(handler.accesses), *sorted(handler.supports))
+        return Code(symbol, handler.text, handler.declarations, needs, handler.globals)
+
     def _part(self, symbol: str) -> Callable[[], Code]:
+        if symbol in self._plains:
+            return partial(self._plain, symbol)
         if symbol in self._accesses:
             return partial(self._access, self._accesses[symbol])
         return partial(support_code, symbol)

@@ -25,8 +25,10 @@ from rocmkern.targets import TARGETS, strip_features
 
 REMEMBERED_PLANS: Final = 256
 FUEL: Final = 1 << 14  # branches per time slice
+COMPILED_FUEL: Final = 1 << 19
 FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
-QUOTA: Final = 1 << 40
+SLICE_S: Final = 0.03
+HELPERS_FROM_S: Final = 2e-4  # expected work that is worth waking other threads for
 TIMEOUT_S: Final = 600.0
 DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
 SCRATCH_LANES: Final = 64
@@ -58,11 +60,24 @@ class Worker:
     def prepare(self, launch: int, waves: int, lds: int, scratch: int) -> None:
         struct.pack_into(
             "<QIIIIQQQqq", self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
-            self.memory("lds", lds + LDS_SLACK), self.memory("scratch", scratch), 0, QUOTA,
+            self.memory("lds", lds + LDS_SLACK), self.memory("scratch", scratch), 0, 0,
         )  # fmt: skip
 
-    def set_quota(self, groups: int) -> None:
-        struct.pack_into("<q", self.record, at.WORKER_QUOTA, groups)
+    @property
+    def quota(self) -> int:
+        """Workgroups to finish before `run` returns."""
+        return ctypes.c_int64.from_address(self.address + at.WORKER_QUOTA).value
+
+    @quota.setter
+    def quota(self, groups: int) -> None:
+        ctypes.c_int64.from_address(self.address + at.WORKER_QUOTA).value = groups
+
+    def paused_at(self, stride: int) -> int:
+        """Address of the instruction at which the last wave ran out of fuel."""
+        number = ctypes.c_uint32.from_address(self.address + at.WORKER_WAVE).value - 1
+        wave = self._addresses["waves"] + number * stride
+        operation = ctypes.c_uint64.from_address(wave + at.WAVE_NEXT).value
+        return ctypes.c_uint64.from_address(operation + at.OP_PC).value
 
     def current_wave(self, stride: int) -> int:
         """Address of the wave that `run` stopped at."""
@@ -113,6 +128,7 @@ class Machine:
     target: str
     checked: bool = False
     timeout_s: float = TIMEOUT_S
+    compiles: bool = True  # hot kernels; False: everything runs in tier 0
     arena: Arena = field(factory=Arena)
     library: Library = field(factory=lambda: Library(native()))
     threads: int = field(factory=lambda: len(os.sched_getaffinity(0)))
@@ -124,11 +140,11 @@ class Machine:
         return TARGETS[strip_features(self.target)].isa
 
     @cached_property
-    def _run(self):  # type: ignore[no-untyped-def]
+    def run(self):  # type: ignore[no-untyped-def]
         return function(self.library.load_scheduler(), ctypes.c_int32, ctypes.c_uint64)
 
     @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
+    def pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max(1, self.threads - 1), thread_name_prefix="rocmkern-emulator")
 
     def alloc(self, nbytes: int) -> int:
@@ -142,7 +158,7 @@ class Machine:
 
     def load(self, image: bytes) -> Loaded:
         """Place a code object in device memory."""
-        return Loaded(Program(read(image), self.isa, self.arena, self.library))
+        return Loaded(Program(read(image), self.isa, self.arena, self.library, self.compiles))
 
     def launch(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
         """Run a kernel to its end.
@@ -212,7 +228,7 @@ class Launch:
             begin.ids.ctypes.data, begin.ids.strides[0], begin.masks.ctypes.data, *begin.group_slots, begin.wave_slot,
             kernel.lds_size + g.shared_bytes, self._private_size, self._stride, arena.base, arena.end,
             ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FUEL,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(kernel) else FUEL,
         )  # fmt: skip
 
     def _prepare(self, worker: Worker) -> None:
@@ -223,18 +239,21 @@ class Launch:
         )
 
     def _drive(self) -> None:
+        """Run everything: a first few workgroups here, the others on all threads where that is worth it."""
         worker = self.machine.take_worker()
         self._prepare(worker)
         helpers: list[Future[None]] = []
-        worker.set_quota(FIRST_QUOTA)
         try:
-            if self._slices(worker, until_quota=True):
+            took = self._slice(worker, FIRST_QUOTA)
+            if took is None:
                 return
-            worker.set_quota(QUOTA)
-            remaining = self.geometry.groups - FIRST_QUOTA
-            count = min(self.machine.threads - 1, remaining)
-            helpers += [self.machine._pool.submit(self._help) for _ in range(count)]
-            self._slices(worker)
+            left = self.geometry.groups - self._started
+            expected = left * took / FIRST_QUOTA
+            self._program.warm(self.entry.kernel, expected)
+            if expected > HELPERS_FROM_S:
+                count = min(self.machine.threads - 1, left)
+                helpers += [self.machine.pool.submit(self._help) for _ in range(count)]
+            self._slices(worker, took / FIRST_QUOTA)
         except BaseException:
             self._stop()
             raise
@@ -245,33 +264,56 @@ class Launch:
         for helper in helpers:
             helper.result()
 
+    @property
+    def _started(self) -> int:
+        """Workgroups that some worker took."""
+        return min(ctypes.c_int64.from_buffer(self.record, at.LAUNCH_NEXT_GROUP).value, self.geometry.groups)
+
     def _help(self) -> None:
         worker = self.machine.take_worker()
         self._prepare(worker)
         try:
-            self._slices(worker)
+            self._slices(worker, SLICE_S)
         except BaseException:
             self._stop()
             raise
         finally:
             self.machine.return_worker(worker)
 
-    def _slices(self, worker: Worker, until_quota: bool = False) -> bool:
-        """Run until nothing is left (True) or, with `until_quota`, the worker's quota of workgroups is spent."""
-        run, address = self.machine._run, worker.address
+    def _slices(self, worker: Worker, group_s: float) -> None:
+        """Run until nothing is left, in pieces short enough for Ctrl-C and the time limit."""
+        while True:
+            quota = max(1, int(SLICE_S / max(group_s, 1e-7)))
+            took = self._slice(worker, quota)
+            if took is None:
+                return
+            done = quota - worker.quota
+            group_s = took / done if done else group_s
+
+    def _slice(self, worker: Worker, quota: int) -> float | None:
+        """Run up to `quota` workgroups: the seconds it took, None where nothing is left to do."""
+        run, address, kernel = self.machine.run, worker.address, self.entry.kernel
+        worker.quota = quota
+        began = time.perf_counter()
         while True:
             status = run(address)
             if status in (at.FINISHED, at.STOPPED) or self._has_fault:
-                return True
+                self._program.warm(kernel, time.perf_counter() - began)
+                return None
             if status == at.UNTRANSLATED:
                 self._translate(worker)
-            elif time.monotonic() > self._deadline:
+                continue
+            took = time.perf_counter() - began
+            if worker.quota > 0:
+                self._program.warm(kernel, took, worker.paused_at(self._stride))
+            else:
+                self._program.warm(kernel, took)
+            if time.monotonic() > self._deadline:
                 raise KernelTimeout(
-                    f"launch: {self.entry.kernel.name} did not end within {self.machine.timeout_s:g} s;"
+                    f"launch: {kernel.name} did not end within {self.machine.timeout_s:g} s;"
                     " raise the limit if it is right to take that long"
                 )
-            if until_quota and struct.unpack_from("<q", worker.record, at.WORKER_QUOTA)[0] <= 0:
-                return False
+            return took
 
     def _translate(self, worker: Worker) -> None:
         """Go on at a code address that was not translated yet."""

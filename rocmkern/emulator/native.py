@@ -22,6 +22,7 @@ CACHE_LIMIT_BYTES: Final = 512 << 20
 
 ATTRIBUTES: Final = (
     'attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-builtins" }\n'
+    '!0 = !{!"branch_weights", i32 1000, i32 1}\n'
 )
 
 
@@ -85,6 +86,25 @@ class Store:
         """The file that holds `symbol`, and the symbols of others that the file needs."""
         return self._index.get(symbol)
 
+    def profile(self, key: str) -> dict[int, str]:
+        """What was compiled of a kernel in earlier runs: where units begin, and their symbols."""
+        try:
+            lines = (self.folder / key).read_text().splitlines()
+        except OSError:
+            return {}
+        return {int(pc): symbol for pc, symbol in (line.split() for line in lines)}
+
+    def keep_profile(self, key: str, units: dict[int, str]) -> None:
+        with contextlib.suppress(OSError):
+            self._replace(key, "".join(f"{pc} {symbol}\n" for pc, symbol in units.items()).encode())
+
+    def _replace(self, name: str, data: bytes) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=self.folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).replace(self.folder / name)
+
     def read(self, name: str) -> bytes | None:
         try:
             return (self.folder / name).read_bytes()
@@ -99,11 +119,7 @@ class Store:
         """Keep an object file; without a writable folder nothing is kept."""
         name = blake2b(data, digest_size=12).hexdigest() + ".o"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.folder)
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(temporary).replace(self.folder / name)
+            self._replace(name, data)
             defined = {c.symbol for c in codes}
             needs = sorted({n for c in codes for n in c.needs} - defined)
             lines = "".join(f"{' '.join((c.symbol, name, *needs))}\n" for c in codes)
@@ -186,6 +202,16 @@ class Native:
                 self._compile([wanted[s]() for s in rest], parts)
             for symbol in missing:
                 self._resolve(symbol)
+
+    def load(self, symbols: Iterable[str]) -> bool:
+        """Load symbols from disk; False where one is not there."""
+        with self._lock:
+            wanted = list(symbols)
+            if not all(self._load_from_store(s) for s in wanted):
+                return False
+            for symbol in wanted:
+                self._resolve(symbol)
+            return True
 
     def _resolve(self, symbol: str) -> None:
         """Link what was added, and make the symbol known to objects that come later."""

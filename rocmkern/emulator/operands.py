@@ -66,7 +66,7 @@ def dwords(type_name: str) -> int:
     return 2 if WIDTH[ELEMENT.get(type_name, "i32")] == 64 else 1
 
 
-def mask_lanes(writer: Writer, mask: Value, chunk: Value, lanes: int) -> Value:
+def mask_lanes(mask: Value, chunk: Value, lanes: int) -> Value:
     """The part of an i64 lane mask that belongs to a chunk, as i1 lanes."""
     part = mask if chunk.constant == 0 else mask.lshr(chunk * lanes)
     return part.resize(f"i{lanes}").bits("i1") if lanes != 64 else mask.bits("i1")
@@ -117,7 +117,7 @@ class Operands:
     def _typed(self, token: str, place: Place, operand: Operand, number: int | None, half: int) -> Fetch:
         if token == "m":
             mask = self.uniform(place, operand, "i64" if self.regs.wave_size == 64 else "i32", token).resize("i64")
-            return lambda chunk: mask_lanes(self.writer, mask, chunk, self.regs.lanes)
+            return lambda chunk: self.regs.lanes_of(mask, chunk)
         if token[0] == "r" and token[1:].isdigit():
             parts = [self._raw(place, operand, "b32", i) for i in range(int(token[1:]))]
             return lambda chunk: tuple(part(chunk) for part in parts)
@@ -248,15 +248,16 @@ class Operands:
         dpp = self.inst.mods.dpp
         return Movement.of(dpp, self.regs.wave_size) if dpp is not None else None
 
-    def write_mask(self) -> Value:
-        """Lanes that are written: EXEC, less the lanes that DPP leaves alone."""
-        mask = self.regs.special("exec", "i64" if self.regs.wave_size == 64 else "i32").resize("i64")
-        movement = self.movement
+    def write_mask(self) -> Value | None:
+        """Lanes that are written: EXEC, less the lanes that DPP leaves alone; None for all."""
+        mask, movement = self.regs.exec_mask(), self.movement
         return mask if movement is None else movement.narrow(self.regs, mask)
 
     # Results.
 
-    def write(self, number: int, token: str, value: Value | tuple[Value, ...], chunk: Value, mask: Value) -> None:
+    def write(
+        self, number: int, token: str, value: Value | tuple[Value, ...], chunk: Value, mask: Value | None
+    ) -> None:
         """Write vector result `number` of one chunk."""
         place, operand = ("dst", number), self.inst.dst[number]
         if isinstance(value, tuple):
@@ -350,21 +351,32 @@ def write_implicit(regs: Registers, token: str, value: Value) -> None:
     regs.write_special(token.removesuffix("_lo"), value)
 
 
+def _index(regs: Registers, chunk: Value) -> Value:
+    steps = regs.writer.vector("i32", list(range(regs.lanes)))
+    return steps if chunk.constant == 0 else steps + (chunk * regs.lanes).trunc("i32")
+
+
+def _active(regs: Registers, chunk: Value) -> Value:
+    mask = regs.exec_mask()
+    if mask is None:
+        return regs.writer.constant("i1", 1, regs.lanes)
+    return regs.lanes_of(mask, chunk)
+
+
 def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
     """Emit a `valu` or `lanes` row."""
     ops, w = Operands(row, inst, regs, isa), regs.writer
     assert row.emit is not None
     emit = row.integer_clamp if inst.mods.clamp and row.integer_clamp else row.emit
     mask = ops.write_mask()
-    exec_mask = regs.special("exec", "i64" if regs.wave_size == 64 else "i32").resize("i64")
     halves = [ops.fetchers(half) for half in ((0, 1) if row.packed else (0,))]
     bits = {i: w.variable(w.constant("i64", 0)) for i, t in enumerate(row.destinations) if t in ("m", "mx")}
-    steps = w.vector("i32", list(range(regs.lanes)))
     for chunk in regs.chunks():
-        index = steps if chunk.constant == 0 else steps + (chunk * regs.lanes).trunc("i32")
-        active = mask_lanes(w, exec_mask, chunk, regs.lanes)
-        written = active if mask is exec_mask else mask_lanes(w, mask, chunk, regs.lanes)
-        context = Context(w, regs.lanes, regs.wave_size, isa, index, active, inst.imm, inst.mods)
+        written = regs.lanes_of(mask, chunk) if mask is not None else None
+        context = Context(
+            w, regs.lanes, regs.wave_size, isa, partial(_index, regs, chunk), partial(_active, regs, chunk), inst.imm,
+            inst.mods,
+        )  # fmt: skip
         outcomes = [emit(context, *(fetch(chunk) for fetch in fetchers)) for fetchers in halves]
         if row.packed:
             low, high = outcomes
@@ -377,7 +389,8 @@ def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
         for i, (token, value) in enumerate(zip(row.destinations, results, strict=True)):
             if i in bits:
                 assert isinstance(value, Value)
-                bits[i].set(bits[i].get() | mask_bits(value & written, chunk))
+                kept = value if written is None else value & written
+                bits[i].set(bits[i].get() | mask_bits(kept, chunk))
             else:
                 ops.write(i, token, value, chunk, written)
     for i, variable in bits.items():

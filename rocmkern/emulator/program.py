@@ -5,18 +5,24 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from functools import cache
+from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from hashlib import blake2b
 
 from attrs import define, field
 
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena
+from rocmkern.emulator.flow import Flow, writes_exec
 from rocmkern.emulator.isa import decode
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.library import Library
-from rocmkern.emulator.meaning import Row, row_of
+from rocmkern.emulator.meaning import ROWS, Row, row_of
 from rocmkern.emulator.tier0 import fields, shape
+from rocmkern.emulator.tier1 import Hot, UnitBuilder
 from rocmkern.errors import CodeObjectError, UnsupportedInstruction
 
 EXECUTABLE = 1
@@ -26,13 +32,27 @@ _MASK = (1 << 64) - 1
 CALLS = frozenset({"s_swappc_b64", "s_call_b64"})
 
 
-@cache
-def _branch_to(pc: int) -> Inst:
-    """A branch that joins code translated before."""
-    return Inst(pc, 4, "s_branch", "SOPP")
+COUNT = Inst(0, 0, "count", "")  # begins every block
+JOIN = Inst(0, 4, "s_branch", "SOPP")  # put in where code runs on into code that was translated before
 
 
 @define(eq=False)
+class Heat:
+    """How much time tier 0 spent on a kernel, and where compiled units begin."""
+
+    looked_up: bool = False  # whether earlier runs compiled it
+    seconds: float = 0.0
+    under_way: bool = False
+    entries: frozenset[int] = frozenset()
+    loops: set[int] = field(factory=set)
+    job: Future[None] | None = None
+
+
+HOT_S = 0.1  # seconds in tier 0 after which compiling pays: it costs 0.1 to 0.5 s and runs 4 to 6 times as fast
+COMPILER = ThreadPoolExecutor(1, thread_name_prefix="rocmkern-compiler")
+
+
+@define(eq=False, slots=False)
 class Program:
     """Operations appear as execution reaches their code; they never move."""
 
@@ -40,6 +60,7 @@ class Program:
     isa: str
     arena: Arena
     library: Library
+    compiles: bool = True  # what is hot
     base: int = field(init=False)  # what is added to the file's addresses
     text: bytes = field(init=False)
     text_start: int = field(init=False)  # address of the code in device memory
@@ -48,6 +69,8 @@ class Program:
     _operations: dict[int, int] = field(factory=dict)  # pc (offset in text) → address of its operation
     _blocks: list[ctypes.Array[ctypes.c_char]] = field(factory=list)
     instructions: dict[int, tuple[Row, Inst]] = field(factory=dict)
+    leaders: set[int] = field(factory=set)  # where blocks begin: there the operation is a "count"
+    _heat: dict[str, Heat] = field(factory=lambda: defaultdict(Heat))
     _lock: threading.RLock = field(factory=threading.RLock)
 
     def __attrs_post_init__(self) -> None:
@@ -82,7 +105,25 @@ class Program:
 
     def entry(self, kernel: Kernel, wave_size: int) -> int:
         """Address of the first operation of a kernel."""
-        return self.operation(self.base + kernel.entry_address, wave_size, kernel.name)
+        first = self.operation(self.base + kernel.entry_address, wave_size, kernel.name)
+        heat = self._heat[kernel.name]
+        if self.compiles and not heat.looked_up:
+            heat.looked_up = True
+            units = {pc: a for pc, a in self.library.known_units(self._key(kernel)).items() if pc in self._operations}
+            for pc, address in units.items():
+                self.install(pc, address)
+            heat.entries = frozenset(units)
+        return first
+
+    @cached_property
+    def _content(self) -> bytes:
+        return blake2b(self.text, digest_size=16).digest()
+
+    def _key(self, kernel: Kernel) -> str:
+        """Names the kernel's code across processes."""
+        place = self.base + kernel.entry_address - self.text_start
+        state = blake2b(self._content + f"{self.isa} {place} {kernel.wave_size}".encode(), digest_size=12)
+        return "kernel_" + state.hexdigest()
 
     def operation(self, address: int, wave_size: int, kernel: str) -> int:
         """The operation at a code address, translated now where it was not."""
@@ -94,25 +135,86 @@ class Program:
                 self._translate(pc, wave_size, kernel)
             return self._operations[pc]
 
+    def counts(self, pc: int) -> tuple[int, int]:
+        """How often the block at `pc` began, and how often with lanes off."""
+        where = self._operations.get(pc)
+        if where is None or pc not in self.leaders:
+            return 0, 0
+        return tuple(ctypes.c_uint64.from_address(where + o).value for o in (at.OP_COUNT, at.OP_PARTIAL))  # type: ignore[return-value]
+
+    def install(self, pc: int, address: int) -> None:
+        """Let the compiled unit at `address` take over where the block at `pc` begins."""
+        ctypes.c_uint64.from_address(self._operations[pc] + at.OP_HANDLER).value = address
+
+    # Compiled units.
+
+    def is_compiled(self, kernel: Kernel) -> bool:
+        return bool(self._heat[kernel.name].entries)
+
+    def warm(self, kernel: Kernel, seconds: float, address: int | None = None) -> None:
+        """Tier 0 spent (or is going to spend) so long on a kernel: beyond a limit, compile it in the background.
+
+        `address`: a loop that a wave ran out of fuel in, where a compiled unit should be able to take over.
+        """
+        heat = self._heat[kernel.name]
+        loop = None if address is None else address - self.text_start
+        if not self.compiles or (heat.entries and (loop is None or loop in heat.entries)):
+            return
+        heat.seconds += seconds
+        if heat.seconds >= HOT_S and not heat.under_way:
+            heat.seconds, heat.under_way = 0.0, True
+            extra = {loop} if loop is not None else set[int]()
+            heat.job = COMPILER.submit(self._compile_in_background, kernel, extra)
+
+    def _compile_in_background(self, kernel: Kernel, extra: set[int]) -> None:
+        try:
+            self.compile(kernel, extra)
+        finally:
+            self._heat[kernel.name].under_way = False
+
+    def compile(self, kernel: Kernel, extra: Iterable[int] = ()) -> None:
+        """Put compiled units in the place of what tier 0 ran of a kernel so far; `extra` places where one begins."""
+        entry = self.base + kernel.entry_address - self.text_start
+        heat = self._heat[kernel.name]
+        with self._lock:
+            code, leaders = dict(self.instructions), set(self.leaders)
+        flow = Flow(code, entry, frozenset({*extra, *heat.loops}))
+        hot = Hot.of(flow, self.counts)
+        builders = [
+            UnitBuilder(flow, e, hot, self.isa, kernel.wave_size, leaders)
+            for e in flow.entries
+            if {(e, True), (e, False)} & hot.versions
+        ]
+        for pc, address in self.library.units(self._key(kernel), builders).items():
+            self.install(pc, address)
+        heat.loops |= set(extra)
+        heat.entries = frozenset(flow.entries)
+
     def _translate(self, start: int, wave_size: int, kernel: str) -> None:
         traces = self._reach(start, kernel)
-        known = [self.instructions[pc] for trace in traces for pc in trace]
-        joins = [(row_of(self.isa, "s_branch"), _branch_to(0))]
-        handlers = self.library.handlers([*known, *((r, i) for r, i in joins if r)], self.isa, wave_size)
-        branch = handlers[shape(_branch_to(0), self.isa, wave_size)]
+        shapes = {pc: shape(self.instructions[pc][1], self.isa, wave_size) for trace in traces for pc in trace}
+        wanted = {text: self.instructions[pc] for pc, text in shapes.items()}
+        ours = {inst.name: shape(inst, self.isa, wave_size) for inst in (JOIN, COUNT)}
+        wanted |= {ours[inst.name]: (ROWS[inst.name], inst) for inst in (JOIN, COUNT)}
+        handlers = self.library.handlers(wanted, self.isa, wave_size)
+        branch, count = (handlers[ours[inst.name]] for inst in (JOIN, COUNT))
         placed: list[tuple[int, int, int | None]] = []  # (operation, pc, pc of the target)
         for trace in traces:
             last = self.instructions[trace[-1]]
             goes_on = not _ends(*last)
-            block = ctypes.create_string_buffer(at.OP_SIZE * (len(trace) + 1) + 64)
+            counts = sum(pc in self.leaders for pc in trace)
+            block = ctypes.create_string_buffer(at.OP_SIZE * (len(trace) + counts + 1) + 64)
             self._blocks.append(block)
             where = -(-ctypes.addressof(block) // 64) * 64
             for pc in trace:
                 row, inst = self.instructions[pc]
                 self._operations[pc] = where
+                if pc in self.leaders:
+                    self._write(where, count, pc, [])
+                    where += at.OP_SIZE
                 placed.append((where, pc, inst.target if row.unit == "branch" else None))
                 values = fields(row, inst, wave_size)
-                self._write(where, handlers[shape(inst, self.isa, wave_size)], pc, values)
+                self._write(where, handlers[shapes[pc]], pc, values)
                 where += at.OP_SIZE
             if goes_on:
                 self._write(where, branch, trace[-1], [])
@@ -132,16 +234,21 @@ class Program:
     def _reach(self, start: int, kernel: str) -> list[list[int]]:
         """Straight pieces of code that can be reached from `start` and are not translated yet."""
         traces: list[list[int]] = []
-        pending, seen = [start], set(self._operations)
+        pending, seen = [start], set[int]()
+        self.leaders.add(start)
         while pending:
             pc, trace = pending.pop(), list[int]()
-            while pc not in seen:
+            while pc not in seen and pc not in self._operations:
                 row, inst = self._decode(pc, kernel)
                 self.instructions[pc] = row, inst
                 seen.add(pc)
                 trace.append(pc)
+                after = pc + inst.size
                 if row.unit == "branch":
                     pending.append(inst.target)
+                    self.leaders |= {inst.target, after}
+                elif row.unit == "barrier" or inst.name in CALLS or writes_exec(row, inst):
+                    self.leaders.add(after)
                 if _ends(row, inst):
                     if inst.name in CALLS:
                         pending.append(pc + inst.size)

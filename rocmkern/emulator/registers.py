@@ -23,6 +23,14 @@ class Registers(Protocol):
         """Emit a loop over the chunks (or repeat the body): yields the chunk's number as i64."""
         ...
 
+    def exec_mask(self) -> Value | None:
+        """EXEC as i64; None where all lanes are known to be on."""
+        ...
+
+    def lanes_of(self, mask: Value, chunk: Value) -> Value:
+        """The part of an i64 lane mask that belongs to a chunk, as i1 lanes."""
+        ...
+
     def vector(self, place: Place, register: int, chunk: Value) -> Value:
         """i32 lanes of the operand's register number `register`."""
         ...

@@ -8,6 +8,7 @@ to the next operation with a tail call, so a cold kernel costs no compilation wh
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from hashlib import blake2s
 from typing import Final
 
@@ -17,7 +18,7 @@ from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction
 from rocmkern.emulator.addresses import Addresses
 from rocmkern.emulator.ir import Value, Writer
-from rocmkern.emulator.isa.model import Inst, Operand
+from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.meaning.api import Context, Row
 from rocmkern.emulator.operands import (
     CONSTANTS,
@@ -26,6 +27,7 @@ from rocmkern.emulator.operands import (
     emit_scalar,
     emit_vector,
     implicit,
+    mask_lanes,
 )
 from rocmkern.emulator.registers import Place
 
@@ -70,6 +72,12 @@ class OutOfLine:
             return
         with self.writer.loop(self.wave_size // self.lanes) as chunk:
             yield chunk
+
+    def exec_mask(self) -> Value | None:
+        return self.special("exec", f"i{self.wave_size}").resize("i64")
+
+    def lanes_of(self, mask: Value, chunk: Value) -> Value:
+        return mask_lanes(mask, chunk, self.lanes)
 
     def _spot(self, place: Place, register: int, chunk: Value) -> Value:
         w = self.writer
@@ -159,52 +167,53 @@ class StateRegisters:
 
 def place_of(operand: Operand, wave_size: int) -> int:
     """Where a register lies in the wave."""
-    row = 4 * wave_size
-    if operand.kind in ("v", "vl", "vh"):
-        return at.WAVE_VECTORS + row * operand.value
-    if operand.kind == "a":
-        return at.WAVE_VECTORS + row * (at.VECTORS + operand.value)
-    return at.SINK if operand.value == NULL else 4 * operand.value
+    kind, value = operand.kind, operand.value
+    if kind == "s":
+        return at.SINK if value == NULL else 4 * value
+    if kind in ("v", "vl", "vh"):
+        return at.WAVE_VECTORS + 4 * wave_size * value
+    if kind == "a":
+        return at.WAVE_VECTORS + 4 * wave_size * (at.VECTORS + value)
+    return at.SINK
 
 
 def fields(row: Row, inst: Inst, wave_size: int) -> list[int]:
     """The open fields of one instruction's operation."""
     values = [place_of(o, wave_size) for o in inst.dst]
-    explicit = [t for t in row.sources if not t.startswith("^") and t in _explicit(row)]
     for i, operand in enumerate(inst.src):
         if operand.kind in CONSTANTS:
+            explicit = row.explicit
             values.append(constant_bits(operand, explicit[i] if i < len(explicit) else "b32"))
         else:
             values.append(place_of(operand, wave_size))
     return [*values, inst.imm, inst.imm1]
 
 
-def _explicit(row: Row) -> set[str]:
-    from rocmkern.emulator.meaning.api import IMPLICIT
-
-    return {t for t in row.sources if t not in IMPLICIT and not t.startswith("^")}
-
-
 def shape(inst: Inst, isa: str, wave_size: int) -> str:
     """What the function of an instruction depends on; equal for instructions that differ in open fields only."""
-
-    def kind(o: Operand) -> str:
-        if o.kind in CONSTANTS:
-            return "k"
-        if o.kind == "special":
-            return f"special{o.value}"
-        if o.value == NULL and o.kind == "s":
-            return "null"
-        return o.kind + str(o.count)
-
-    operands = ",".join(kind(o) for o in inst.dst) + "=" + ",".join(kind(o) for o in inst.src)
+    operands = ",".join([_kind(o) for o in inst.dst]) + "=" + ",".join([_kind(o) for o in inst.src])
     imm = f"{inst.imm}" if inst.name in STATIC_IMMEDIATES else ""
     if inst.name == "s_setreg_imm32_b32":
         imm += f" {inst.src[0].value}"
     pc = inst.size if inst.name in ("s_getpc_b64", "s_swappc_b64", "s_call_b64") else ""
-    return f"{inst.name}|{inst.encoding}|{operands}|{inst.mods}|{isa}|{wave_size}|{pc}|{imm}"
+    return f"{inst.name}|{inst.encoding}|{operands}|{_modifiers(inst.mods)}|{isa}|{wave_size}|{pc}|{imm}"
 
 
+def _kind(o: Operand) -> str:
+    kind = o.kind
+    if kind == "s":
+        return "null" if o.value == NULL else f"s{o.count}"
+    if kind in CONSTANTS:
+        return "k"
+    return f"special{o.value}" if kind == "special" else f"{kind}{o.count}"
+
+
+@cache
+def _modifiers(mods: Mods) -> str:
+    return "" if mods == PLAIN else str(mods)
+
+
+@cache
 def symbol_of(text: str) -> str:
     return "op_" + blake2s(text.encode(), digest_size=10).hexdigest()
 
@@ -229,6 +238,7 @@ class HandlerBuilder:
     inst: Inst
     isa: str
     wave_size: int
+    plain: bool = False  # a function that returns instead of going on: for calls from compiled code
     accesses: dict[str, AccessFunction] = field(factory=dict)
 
     def build(self, symbol: str) -> Handler:
@@ -236,7 +246,8 @@ class HandlerBuilder:
         regs = OutOfLine(w, self.inst, self.wave_size, self.isa)
         getattr(self, f"_{self.row.unit}")(w, regs)
         body = "\n".join([*w.prologue, *w.lines])
-        text = f"define i32 @{symbol}{PARAMETERS} #0 {{\n{body}\n}}\n"
+        result = "void" if self.plain else "i32"
+        text = f"define {result} @{symbol}{PARAMETERS} #0 {{\n{body}\n}}\n"
         return Handler(symbol, text, w.declarations, self.accesses, frozenset(w.supports), w.globals)
 
     # Going on.
@@ -247,6 +258,9 @@ class HandlerBuilder:
         w.line(f"ret i32 {result.text}")
 
     def _next(self, w: Writer) -> None:
+        if self.plain:
+            w.line("ret void")
+            return
         self._go(w, w.at(Value(w, "ptr", 0, "%op"), at.OP_SIZE))
 
     def _pause(self, w: Writer, following: Value, status: int) -> None:
@@ -294,6 +308,15 @@ class HandlerBuilder:
         self._go(w, operation)
 
     def _nop(self, w: Writer, regs: OutOfLine) -> None:
+        self._next(w)
+
+    def _count(self, w: Writer, regs: OutOfLine) -> None:
+        """Count that a block begins, and whether with lanes off: what is worth compiling."""
+        op = regs.operation()
+        off = regs.special("exec", f"i{self.wave_size}").ne(-1).zext("i64")
+        for offset, step in ((at.OP_COUNT, 1), (at.OP_PARTIAL, off)):
+            spot = w.at(op, offset)
+            w.store(w.load(spot, "i64", 0, 8) + step, spot, 8)
         self._next(w)
 
     def _end(self, w: Writer, regs: OutOfLine) -> None:

@@ -121,13 +121,18 @@ KERNEL void wide(const u64 *x, const u64 *y, struct Pair *out) {
 """
 
 
-def device(target: str, level: tuple[str, ...]) -> Bench:
-    return bench(SOURCE, target, level)
+VARIANTS = [
+    *((t, level, False) for t in TARGETS for level in LEVELS),
+    ("gfx90a", (), True),
+    ("gfx942", (), True),
+    ("gfx942", ("-O0",), True),
+]
 
 
-@pytest.fixture(params=[(t, level) for t in TARGETS for level in LEVELS], ids=lambda p: p[0] + "".join(p[1]))
+@pytest.fixture(params=VARIANTS, ids=lambda p: f"{p[0]}{''.join(p[1])}-tier{int(p[2])}")
 def gpu(request: pytest.FixtureRequest) -> Bench:
-    return device(*request.param)
+    target, level, compiled = request.param
+    return bench(SOURCE, target, level, compiled)
 
 
 def numbers(n: int, high: int = 1 << 32) -> Array:

@@ -79,9 +79,11 @@ def test_keyboard_interrupt_stops_a_kernel() -> None:
     device = bench(SPIN)
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        device.run("spin", np.zeros(1, np.uint32), grid=40)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            device.run("spin", np.zeros(1, np.uint32), grid=40)
+    finally:
+        timer.cancel()
 
 
 TWO_LOADS = """

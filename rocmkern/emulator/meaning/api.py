@@ -32,6 +32,7 @@ Units:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final, Literal, Protocol, TypeVar
 
 from attrs import field, frozen
@@ -39,7 +40,7 @@ from attrs import field, frozen
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods
 
-Unit = Literal["valu", "lanes", "salu", "nop", "end", "barrier", "branch", "memory", "state"]
+Unit = Literal["valu", "lanes", "salu", "nop", "end", "barrier", "branch", "memory", "state", "count"]
 
 ELEMENT: Final[dict[str, str]] = {
     "f16": "half", "bf16": "i16", "u16": "i16", "i16": "i16", "b16": "i16", "f32": "float", "u32": "i32", "i32": "i32",
@@ -58,10 +59,22 @@ class Context:
     lanes: int  # lanes of a vector value; 0 for a scalar instruction
     wave_size: int
     isa: str
-    lane_index: Value | None = None  # valu, lanes: i32 number of each lane in the wave
-    exec_bits: Value | None = None  # valu, lanes: i1 per lane
+    _lane_index: Callable[[], Value] | None = None
+    _exec_bits: Callable[[], Value] | None = None
     immediate: int = 0  # v_bitop3's table
     mods: Mods = PLAIN  # for the few whose meaning a modifier changes; the engine applies the usual ones
+
+    @property
+    def lane_index(self) -> Value:
+        """valu, lanes: the number of each lane in the wave, i32."""
+        assert self._lane_index is not None, "a scalar instruction has no lanes"
+        return self._lane_index()
+
+    @property
+    def exec_bits(self) -> Value:
+        """valu, lanes: i1 per lane."""
+        assert self._exec_bits is not None, "a scalar instruction has no lanes"
+        return self._exec_bits()
 
     def constant(self, element: str, number: int | float) -> Value:
         return self.writer.constant(element, number, self.lanes)
@@ -134,7 +147,7 @@ Emit = Callable[..., Result | None]
 E = TypeVar("E", bound=Emit)
 
 
-@frozen
+@frozen(slots=False)
 class Row:
     """The meaning of one instruction."""
 
@@ -147,6 +160,11 @@ class Row:
     integer_clamp: Emit | None = None  # the saturating form that the clamp bit selects for an integer result
     isas: tuple[str, ...] = field(factory=tuple)
     access: Access | None = None
+
+    @cached_property
+    def explicit(self) -> tuple[str, ...]:
+        """Types of the sources that are operands, in order."""
+        return tuple(t for t in self.sources if t not in IMPLICIT and not t.startswith("^"))
 
     @property
     def doc(self) -> str:

@@ -37,3 +37,6 @@ control(
     """,
     "nop",
 )
+
+# Not an instruction: begins a block in tier 0.
+control("count", "count")

@@ -415,7 +415,6 @@ def leading_signs(c: Context, a: Value) -> Result:
 @valu("v_mbcnt_lo_u32_b32", "u32 = b32 u32")
 def lanes_below_low(c: Context, mask: Value, start: Value) -> Result:
     """Counts the mask's bits of the lanes below this one, among lanes 0..31."""
-    assert c.lane_index is not None
     shift = c.umin(c.lane_index, c.constant("i32", 32)).zext("i64")
     below = (c.constant("i64", 1).shl(shift) - 1).trunc("i32")
     return c.intrinsic("ctpop", mask.splat(c.lanes) & below) + start
@@ -424,7 +423,6 @@ def lanes_below_low(c: Context, mask: Value, start: Value) -> Result:
 @valu("v_mbcnt_hi_u32_b32", "u32 = b32 u32")
 def lanes_below_high(c: Context, mask: Value, start: Value) -> Result:
     """Counts the mask's bits of the lanes below this one, among lanes 32..63."""
-    assert c.lane_index is not None
     above = c.smax(c.lane_index - 32, c.constant("i32", 0)).zext("i64")
     below = (c.constant("i64", 1).shl(above) - 1).trunc("i32")
     return c.intrinsic("ctpop", mask.splat(c.lanes) & below) + start
