@@ -2,6 +2,7 @@
 // representation (copy, negation, absolute value, bits) work on the elements as they are. A null inp works in place.
 #include "include/elementwise.hpp"
 #include "include/functions.hpp"
+#include "include/transpose.hpp"
 
 namespace rk {
 
@@ -139,6 +140,15 @@ RK_DEVICE void unary(const Space &space, const T *inp, Out *out, Op op) {
     elementwise<Light>(space, out, op, Operand<T, 0>(space, inp));
 }
 
+// Elements move as raw bits, so all types of a size share this code. In place there is nothing to move.
+template <typename Bits>
+RK_DEVICE void copy(const Space &space, const Bits *inp, Bits *out) {
+    const OfRepresentation<Bits, ucopy> op;
+    if (inp == nullptr || !transpose(space, inp, out, op)) {
+        unary<true>(space, inp ? inp : out, out, op);
+    }
+}
+
 // Software conversion makes every function of f8 heavy.
 template <typename Op, typename T>
 constexpr bool is_light = Op::light && !is_same<T, f8_e4m3>;
@@ -155,6 +165,10 @@ constexpr bool is_light = Op::light && !is_same<T, f8_e4m3>;
 #define UNARY_BITS(op, T)                                                                                   \
     RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out) {                    \
         unary<op::light>({numel, num_dims, info}, inp ? inp : out, out, OfRepresentation<T, op>());         \
+    }
+#define COPY(op, T, Bits)                                                                                   \
+    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const Bits *inp, Bits *out) {              \
+        copy<Bits>({numel, num_dims, info}, inp, out);                                                      \
     }
 #define PREDICATE_BITS(op, T)                                                                               \
     RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, u8 *out) {                   \

@@ -6,7 +6,19 @@ from typing import Final
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
-from rocmkern.kernels.catalogue import FLOATS, INTEGERS, LAYOUT, NUMBERS, Family, KernelSpec, result, scalar, source
+from rocmkern.kernels.catalogue import (
+    FLOATS,
+    INTEGERS,
+    LAYOUT,
+    NUMBERS,
+    Family,
+    KernelSpec,
+    bits_name,
+    by_size,
+    result,
+    scalar,
+    source,
+)
 
 # Operations and the dtypes they have, by the macro that defines the kernel.
 _ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
@@ -24,7 +36,8 @@ _ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
         ),
     ),
     "UNARY_WITH": (("uelu", FLOATS), ("upowf", FLOATS)),
-    "UNARY_BITS": (("ucopy", dtypes.ALL), ("uneg", NUMBERS), ("uabs", NUMBERS), ("ubitnot", INTEGERS)),
+    "COPY": (("ucopy", by_size(dtypes.ALL)),),
+    "UNARY_BITS": (("uneg", NUMBERS), ("uabs", NUMBERS), ("ubitnot", INTEGERS)),
     "PREDICATE": (
         *((op, FLOATS) for op in ("uisnan", "uisinf", "uisfinite")),
         ("ulogical_not", dtypes.ALL),
@@ -38,7 +51,8 @@ def _unary(macro: str, op: str, t: DType) -> KernelSpec:
     param = (scalar("param", t),) if macro == "UNARY_WITH" else ()
     out = dtypes.uint8 if predicate else t
     parameters = (*LAYOUT, *param, source("inp", t, nullable=not predicate), result("out", out))
-    return KernelSpec(f"{op}_{t.short}", "unary", parameters, f"{macro}({op}, {t.short})")
+    arguments = (op, t.short, bits_name(t)) if macro == "COPY" else (op, t.short)
+    return KernelSpec(f"{op}_{t.short}", "unary", parameters, f"{macro}({', '.join(arguments)})")
 
 
 FAMILY: Final = Family(

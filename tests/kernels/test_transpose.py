@@ -1,0 +1,56 @@
+"""Copies of transposed inputs: tiles through LDS, for every element size, layout and geometry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rocmkern.dtypes import ALL, BY_SHORT
+from rocmkern.runtime import Device
+from tests.kernels.launching import Array, bits, layout, root, run, same_bits
+
+
+def copied(device: Device, view: Array, short: str, *, grid: int, block: int = 256) -> Array:
+    """What ucopy makes of a view that starts at its base's first element."""
+    out = np.zeros(view.shape, view.dtype)
+    run(device, f"ucopy_{short}", view.size, view.ndim, layout(view), root(view), out, grid=grid, block=block)
+    return out
+
+
+@pytest.mark.parametrize("short", [d.short for d in ALL])
+def test_transposed_copies_of_every_type(device: Device, short: str) -> None:
+    """Tiles that are full, cut off on either side, and of odd extents, where words of small types don't fit."""
+    rng = np.random.default_rng(20)
+    for rows, columns in ((64, 128), (65, 130), (16, 67), (131, 33)):
+        base = bits(rng, BY_SHORT[short], (rows, columns))
+        assert same_bits(copied(device, base.T, short, grid=3), np.ascontiguousarray(base.T)), (rows, columns)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    shape=st.lists(st.sampled_from((1, 2, 3, 16, 20, 36, 65)), min_size=2, max_size=4).filter(
+        lambda s: np.prod(s) < 60000
+    ),
+    data=st.data(),
+)
+@example(shape=[3, 36, 20, 16], data=None)
+def test_any_permutation_equals_numpy(device: Device, shape: list[int], data: st.DataObject | None) -> None:
+    """Whatever axis lies side by side in the input, and however many axes are around the plane."""
+    order = (0, 2, 3, 1) if data is None else data.draw(st.permutations(range(len(shape))))
+    short = "u8" if data is None else data.draw(st.sampled_from(("u8", "f16", "f32", "f64")))
+    grid, block = (2, 256) if data is None else data.draw(st.sampled_from(((1, 1024), (2, 256), (300, 64))))
+    skipped = 0 if data is None else data.draw(st.integers(0, 2))  # elements at the end of each row that are left out
+    base = bits(np.random.default_rng(21), BY_SHORT[short], (*shape[:-1], shape[-1] + skipped))
+    view = base[..., : shape[-1]].transpose(order)
+    assert same_bits(copied(device, view, short, grid=grid, block=block), np.ascontiguousarray(view))
+
+
+def test_broadcast_and_reversed_inputs_keep_out_of_the_tiles(device: Device) -> None:
+    """A stride of 0 or -1 is no transposition."""
+    base = bits(np.random.default_rng(22), BY_SHORT["i32"], (1, 40))
+    view = np.broadcast_to(base.T, (40, 40))
+    assert same_bits(copied(device, view, "i32", grid=1), np.ascontiguousarray(view))
+    turned = np.broadcast_to(base, (40, 40))
+    assert same_bits(copied(device, turned, "i32", grid=1), np.ascontiguousarray(turned))
