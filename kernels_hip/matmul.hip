@@ -49,11 +49,14 @@ RK_DEVICE void matmul(const Extents &size, const Batch &batch, const Strides &le
                 rest = quotient;
             }
         }
-        const Operand2d<T> a = {lhs + left_offset, size.m, size.k, left.row, left.column};
-        const Operand2d<T> b = {rhs + right_offset, size.n, size.k, right.column, right.row};
+        const u64 row = static_cast<u64>(place.row) * BM;
+        const u64 column = static_cast<u64>(place.column) * BN;
+        Walk<T, BM, BK> a({lhs + left_offset, size.m, left.row, left.column}, row);
+        Walk<T, BN, BK> b({rhs + right_offset, size.n, right.column, right.row}, column);
         barrier();  // the buffers may still be read for the tile before
-        gemm_tile<Acc, Shape>(a, b, lds, dst + matrix * size.m * size.n, static_cast<u64>(place.row) * BM,
-                              static_cast<u64>(place.column) * BN);
+        const auto sums = multiply_tile<Acc, Shape>(a, b, size.k, lds);
+        sums.store(dst + (matrix * size.m + row) * size.n + column, size.n, left_of(size.m, row),
+                   left_of(size.n, column));
     }
 }
 

@@ -18,7 +18,6 @@ struct Operand2d {
     using type = T;
     const T *data;
     u64 outer;         // rows of the left operand, columns of the right one
-    u64 depth;         // k
     u64 outer_stride;  // in elements
     u64 depth_stride;
 };
@@ -203,15 +202,12 @@ struct Accumulators {
     }
 };
 
-// dst[first_row…, first_col…] = left · right over all of k.
-template <typename Acc, typename Shape, typename T, typename Out>
-RK_DEVICE void gemm_tile(const Operand2d<T> &left, const Operand2d<T> &right, Acc *lds, Out *dst, u64 first_row, u64 first_col) {
+// One tile of a product over `depth`: both operands walk there in steps, and the sums come back.
+template <typename Acc, typename Shape, typename Left, typename Right>
+RK_DEVICE Accumulators<Acc, Shape> multiply_tile(Left &left, Right &right, u64 depth, Acc *lds) {
     constexpr u32 left_words = Tile<Shape::rows, Shape::depth>::words;
-    Walk<T, Shape::rows, Shape::depth> left_walk(left, first_row);
-    Walk<T, Shape::columns, Shape::depth> right_walk(right, first_col);
     Accumulators<Acc, Shape> sums;
     sums.clear();
-    const u64 depth = left.depth;
     u32 buffer = 0;
     // Each turn loads a step, multiplies the one before and stages the new one. One barrier a turn is enough: a buffer is
     // written again only after everybody has passed the barrier of the turn between.
@@ -219,8 +215,8 @@ RK_DEVICE void gemm_tile(const Operand2d<T> &left, const Operand2d<T> &right, Ac
     for (u64 k = 0;; k += Shape::depth) {
         const bool more = k < depth;
         if (more) {
-            left_walk.load(left_of(depth, k));
-            right_walk.load(left_of(depth, k));
+            left.load(left_of(depth, k));
+            right.load(left_of(depth, k));
         }
         if (k > 0) {
             sums.multiply_step(lds + buffer, lds + buffer + left_words);
@@ -229,13 +225,11 @@ RK_DEVICE void gemm_tile(const Operand2d<T> &left, const Operand2d<T> &right, Ac
         if (!more) {
             break;
         }
-        left_walk.store(lds + buffer);
-        right_walk.store(lds + buffer + left_words);
+        left.store(lds + buffer);
+        right.store(lds + buffer + left_words);
         barrier();
     }
-    const u64 pitch = right.outer;
-    sums.store(dst + first_row * pitch + first_col, pitch, left_of(left.outer, first_row),
-               left_of(right.outer, first_col));
+    return sums;
 }
 
 // How tiles are numbered: in bands of eight tile rows, column by column, so that blocks running together share operands.

@@ -1,0 +1,49 @@
+"""Launch plans of convolutions: as a matrix product in tiles where that pays, else one thread an output."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.dtypes import DType
+from rocmkern.kernels.families.conv import THREADS, TILE, TILED
+from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
+
+FEWEST_CHANNELS: Final = 8  # per group: with fewer, most of a tile's rows are empty
+MOST_PIXELS: Final = 1 << 30
+
+
+def convolution(
+    batch: int,
+    channels_out: int,
+    pixels_in: int,
+    pixels_out: int,
+    groups: int,
+    t: DType,
+    device: DeviceInfo,
+    *,
+    contiguous_weights: bool = True,
+) -> LaunchPlan:
+    """A plan for conv2d_tiles or conv2d_axes, the two that take any geometry; its variant is the symbol.
+
+    `pixels_in` and `pixels_out` are heights times widths; `contiguous_weights` says that the weights of one output
+    channel lie side by side.
+    """
+    per_group = channels_out // groups
+    reasons = {
+        f"{t} has no tiles": t not in TILED,
+        f"{per_group} channels a group fill no tile": per_group < FEWEST_CHANNELS,
+        "the weights of a channel are strided": not contiguous_weights,
+        "the image has 2³⁰ pixels or more": max(pixels_in, pixels_out) >= MOST_PIXELS,
+    }
+    why = next((reason for reason, holds in reasons.items() if holds), None)
+    if why is not None:
+        symbol = f"conv2d_axes_{t.short}"
+        return over_units(batch * channels_out * pixels_out, device, variant=symbol, why=f"{why}: a thread an output")
+    tiles = batch * groups * -(-per_group // TILE[0]) * -(-pixels_out // TILE[1])
+    grid = min(tiles, device.max_grid[0], WORK_ITEMS // THREADS)
+    why = f"{tiles} tiles of {TILE[0]} channels × {TILE[1]} pixels"
+    plan = LaunchPlan((grid, 1, 1), (THREADS, 1, 1), 0, f"conv2d_tiles_{t.short}", why)
+    return evolve(plan, why="there is nothing to do") if tiles == 0 else plan
