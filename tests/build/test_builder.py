@@ -1,0 +1,153 @@
+"""Building: what is compiled, what is kept, and what a failure says."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rocmkern.build import builder, device_library, manifest, sources, toolchain
+from rocmkern.cli import main
+from rocmkern.errors import BuildError
+from rocmkern.kernels import families, files
+from rocmkern.kernels.catalogue import Family
+
+TARGET = "gfx1100"
+AFFINE = families.family("affine")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the sources with an empty hsaco/ beside it."""
+    shutil.copytree(files.sources(), tmp_path / "kernels_hip")
+    (tmp_path / "hsaco").mkdir()
+    monkeypatch.setattr("rocmkern.kernels.files.sources", lambda: tmp_path / "kernels_hip")
+    monkeypatch.setattr("rocmkern.kernels.files.code_objects", lambda: tmp_path / "hsaco")
+    yield tmp_path
+
+
+def test_build_makes_the_file_and_its_entry_then_keeps_it(checkout: Path) -> None:
+    """The second run compiles nothing; a changed header makes it compile again."""
+    runner = CliRunner()
+    first = runner.invoke(main, ["build", "--family", "affine", "--target", TARGET, "--toolchain", "zig"])
+    assert first.exit_code == 0, first.output
+    assert f"{TARGET}/affine.hsaco" in first.output
+    entry = manifest.load()[f"{TARGET}/affine.hsaco"]
+    assert entry.sha256 == manifest.digest(checkout / "hsaco" / TARGET / "affine.hsaco")
+    assert set(entry.kernels) == set(AFFINE.by_symbol)
+    second = runner.invoke(main, ["build", "--family", "affine", "--target", TARGET])
+    assert second.output == "everything is up to date\n"
+    header = checkout / "kernels_hip" / "include" / "types.hpp"
+    header.write_text(header.read_text() + "// more\n")
+    assert [job.name for job in builder.plan([AFFINE], [TARGET])] == [f"{TARGET}/affine.hsaco"]
+
+
+def test_damaged_file_is_built_again(checkout: Path) -> None:
+    """A file that is not the one the manifest describes does not count as built."""
+    job = builder.Job(AFFINE, TARGET)
+    builder.build_all([job], toolchain.detect("zig"), workers=1, done=lambda job: None)
+    assert builder.plan([AFFINE], [TARGET]) == ()
+    job.output.write_bytes(job.output.read_bytes()[:-1])
+    assert builder.plan([AFFINE], [TARGET]) == (job,)
+
+
+def test_compiler_error_is_shown(checkout: Path) -> None:
+    """The message names source and target and carries what the compiler says; nothing is left behind."""
+    source = checkout / "kernels_hip" / "affine.hip"
+    source.write_text(source.read_text() + "int wrong = ;\n")
+    with pytest.raises(BuildError, match=r"build kernels_hip/affine.hip for gfx1100: .*\n.*error: expected expression"):
+        builder.build(builder.Job(AFFINE, TARGET), toolchain.detect("zig"))
+    assert list((checkout / "hsaco").rglob("*.*")) == []
+
+
+def test_warnings_are_errors(checkout: Path) -> None:
+    """An unused variable does not pass."""
+    source = checkout / "kernels_hip" / "affine.hip"
+    source.write_text(source.read_text() + "RK_KERNEL idle() { int unused; }\n")
+    with pytest.raises(BuildError, match="error: unused variable 'unused'"):
+        builder.build(builder.Job(AFFINE, TARGET), toolchain.detect("zig"))
+
+
+def test_spilling_kernel_is_refused(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers in scratch memory would cost more than the kernel saves."""
+    read = manifest.kernel_rows
+    column = manifest.KERNEL_FIELDS.index("spills")
+
+    def spilling(image: bytes) -> dict[str, tuple[int, ...]]:
+        rows = read(image)
+        row = rows["affine_f64"]
+        return rows | {"affine_f64": (*row[:column], 3, *row[column + 1 :])}
+
+    monkeypatch.setattr(manifest, "kernel_rows", spilling)
+    with pytest.raises(BuildError, match="registers spill in affine_f64; make the kernel smaller"):
+        builder.build(builder.Job(AFFINE, TARGET), toolchain.detect("zig"))
+
+
+def test_kernel_outside_the_catalogue_is_refused(checkout: Path) -> None:
+    """A symbol that the catalogue lacks would never be checked or documented."""
+    source = checkout / "kernels_hip" / "affine.hip"
+    source.write_text(source.read_text() + "RK_KERNEL stray() {}\n")
+    with pytest.raises(BuildError, match=r"symbols differ from the catalogue; missing \[\], not in it \['stray'\]"):
+        builder.build(builder.Job(AFFINE, TARGET), toolchain.detect("zig"))
+
+
+def test_stale_instances_are_refused_until_rendered(checkout: Path) -> None:
+    """A catalogue that moved on says which command brings the instances after it."""
+    path = sources.instances_path(AFFINE)
+    path.write_text("AFFINE(f32)\n")
+    with pytest.raises(BuildError, match=r"affine.inc is not what the catalogue says; run `rocmkern build --render`"):
+        builder.build(builder.Job(AFFINE, TARGET), toolchain.detect("zig"))
+    outcome = CliRunner().invoke(main, ["build", "--render", "--family", "affine"])
+    assert outcome.output == "rendered affine\n"
+    assert path.read_text() == sources.rendered(AFFINE)
+
+
+def test_missing_source_is_named(checkout: Path) -> None:
+    """A family declared without its file."""
+    lonely = Family("lonely", "no source", ())
+    with pytest.raises(BuildError, match=r"no source lonely.hip in .*kernels_hip; it should define family lonely"):
+        sources.source_hash(lonely.name)
+
+
+def test_ptx_of_the_same_sources(checkout: Path) -> None:
+    """sm_90 gives PTX with the same kernels; the manifest of shipped files stays as it was."""
+    job = builder.Job(AFFINE, "sm_90")
+    builder.build_all([job], toolchain.detect("zig"), workers=1, done=lambda job: None)
+    text = job.output.read_text()
+    assert all(f".entry {symbol}(" in text for symbol in AFFINE.by_symbol)
+    assert manifest.load() == {}
+
+
+def test_absent_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without hipcc and zig there is a remedy, not a traceback."""
+    monkeypatch.setattr(toolchain, "_find_hipcc", lambda: None)
+    monkeypatch.setattr(toolchain, "_find_zig", lambda: None)
+    with pytest.raises(BuildError, match=r"no hipcc or ziglang here; install ROCm, or `pip install rocmkern\[build\]`"):
+        toolchain.detect()
+
+
+def test_hipcc_gets_one_command(tmp_path: Path) -> None:
+    """Where ROCm is installed its driver does all; the file is a bare code object."""
+    hipcc = tmp_path / "hipcc"
+    hipcc.write_text('#!/bin/sh\nprintf "%s " "$@" > "$(dirname "$0")/asked"\n')
+    hipcc.chmod(0o755)
+    toolchain.Hipcc(hipcc).compile(tmp_path, "kernels_hip/affine.hip", "gfx12-generic", tmp_path / "out.hsaco")
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked[:4] == ["--genco", "--offload-arch=gfx12-generic", "--no-gpu-bundle-output", "-mcode-object-version=6"]
+    assert asked[-3:] == ["kernels_hip/affine.hip", "-o", str(tmp_path / "out.hsaco")]
+
+
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [("gfx90a", 9010), ("gfx942", 9402), ("gfx950", 9500), ("gfx1030", 10300), ("gfx1151", 11501), ("gfx1201", 12001),
+     ("gfx10-3-generic", 10300), ("gfx11-generic", 11000), ("gfx12-generic", 12000)],
+)  # fmt: skip
+def test_control_constants_name_the_target(target: str, number: int) -> None:
+    """ocml compares its ISA number and the wave size; denormals and exact square roots are on."""
+    text = device_library.control_constants(target, 6)
+    assert f"@__oclc_ISA_version = linkonce_odr hidden addrspace(4) constant i32 {number}\n" in text
+    assert f"@__oclc_wavefrontsize64 = linkonce_odr hidden addrspace(4) constant i8 {int('gfx9' in target)}\n" in text
+    assert "@__oclc_daz_opt = linkonce_odr hidden addrspace(4) constant i8 0\n" in text
