@@ -106,3 +106,7 @@ class GgufError(RocmkernError, ValueError):
 
 class FormatNotFound(RocmkernError, LookupError):
     """There is no block format of that name, or no kernel that does this with it."""
+
+
+class ModelNotFound(RocmkernError, LookupError):
+    """A model's files or the packages that read them are not installed."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import rocmkern
 
 LAYERS = (
-    ("cli", "build"),
+    ("cli",),
+    ("models", "build"),
     ("quant", "packages"),
     ("ops",),
     ("tensor", "layout", "promotion", "dlpack", "constants"),

@@ -9,7 +9,11 @@ import click
 
 from rocmkern.errors import RocmkernError
 
-_COMMANDS: Final = ("build", "info", "inspect", "kernels")  # each is a function of that name in a module of that name
+# Each is a function of that name in the module named.
+_COMMANDS: Final = {
+    "build": "build", "demo": "demo", "embed": "embed", "info": "info", "inspect": "inspect", "kernels": "kernels",
+    "search": "embed",
+}  # fmt: skip
 
 
 class _Commands(click.Group):
@@ -21,7 +25,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"rocmkern.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"rocmkern.cli.{_COMMANDS[cmd_name]}"), cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

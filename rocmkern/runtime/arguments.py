@@ -196,8 +196,7 @@ def _address(label: str, value: Any, dtype: DType | None, driver: Driver) -> int
         )
     if memory.is_closed:
         raise ClosedError(f"{label} is freed memory ({memory.nbytes} bytes); allocate it again")
-    offset = 0 if isinstance(value, DeviceMemory) else value.byte_offset
-    return memory.address + int(offset)
+    return int(value.address)
 
 
 def _scalar(label: str, dtype: DType) -> Convert:

@@ -161,6 +161,10 @@ class Pointer:
         if not 0 <= self.byte_offset <= self.memory.nbytes:
             raise ShapeError(f"at: byte {self.byte_offset} of memory that has {self.memory.nbytes}; stay inside")
 
+    @property
+    def address(self) -> int:
+        return self.memory.address + self.byte_offset
+
 
 @define(eq=False, repr=False)
 class PinnedMemory:

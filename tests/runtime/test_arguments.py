@@ -265,7 +265,8 @@ def test_typed_arrays_are_checked_by_dtype(foreign: Function) -> None:
 
     class Typed:
         def __init__(self, dtype: dtypes.DType) -> None:
-            self.memory, self.byte_offset, self.dtype = foreign.module.device.alloc(64), 8, dtype
+            self.memory, self.dtype = foreign.module.device.alloc(64), dtype
+            self.address = self.memory.address + 8
 
     f32 = dtypes.float32
     parameters = [scalar("n"), source("x", f32), result("out", f32), scalar("a", f32), scalar("b", dtypes.uint8)]

@@ -1,0 +1,1 @@
+../rocmkern/models/minilm.py
