@@ -12,7 +12,7 @@ from rocmkern.emulator.ir import WIDTH, Value, Writer
 from rocmkern.emulator.isa.model import Inst, Operand, float_bits
 from rocmkern.emulator.lanes import Movement
 from rocmkern.emulator.layout import PRIVATE_APERTURE, SHARED_APERTURE
-from rocmkern.emulator.meaning.api import ELEMENT, IMPLICIT, Context, Row
+from rocmkern.emulator.meaning.api import ELEMENT, IMPLICIT, Context, Row, row_of
 from rocmkern.emulator.registers import Place, Registers
 
 Read = Callable[[Value], Value]
@@ -88,6 +88,8 @@ class Operands:
     inst: Inst
     regs: Registers
     isa: str
+    first_source: int = 0  # where this instruction's operands are among those that `regs` knows
+    first_destination: int = 0
 
     @property
     def writer(self) -> Writer:
@@ -103,9 +105,9 @@ class Operands:
             if token in IMPLICIT:
                 fetchers.append(self._implicit(token))
             elif token.startswith("^"):
-                fetchers.append(self._typed(token[1:], ("dst", 0), self.inst.dst[0], None, half))
+                fetchers.append(self._typed(token[1:], ("dst", self.first_destination), self.inst.dst[0], None, half))
             else:
-                place = ("src", position)
+                place = ("src", self.first_source + position)
                 fetchers.append(self._typed(token, place, self.inst.src[position], position, half))
                 position += 1
         return fetchers
@@ -259,7 +261,7 @@ class Operands:
         self, number: int, token: str, value: Value | tuple[Value, ...], chunk: Value, mask: Value | None
     ) -> None:
         """Write vector result `number` of one chunk."""
-        place, operand = ("dst", number), self.inst.dst[number]
+        place, operand = ("dst", self.first_destination + number), self.inst.dst[number]
         if isinstance(value, tuple):
             for i, part in enumerate(value):
                 self.regs.write_vector(place, i, chunk, part.as_int(), mask)
@@ -395,6 +397,30 @@ def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
                 ops.write(i, token, value, chunk, written)
     for i, variable in bits.items():
         _write_mask(regs, inst, i, row.destinations[i], variable.get())
+
+
+def emit_dual(inst: Inst, regs: Registers, isa: str) -> None:
+    """Emit the two instructions of a VOPD pair: both read before either writes."""
+    first, second = inst.parts
+    both = []
+    for part, sources, destinations in ((first, 0, 0), (second, len(first.src), len(first.dst))):
+        row = row_of(isa, part.name)
+        assert row is not None, part.name
+        both.append(Operands(row, part, regs, isa, sources, destinations))
+    fetchers = [ops.fetchers() for ops in both]
+    mask = regs.exec_mask()
+    for chunk in regs.chunks():
+        written = regs.lanes_of(mask, chunk) if mask is not None else None
+        context = Context(
+            regs.writer, regs.lanes, regs.wave_size, isa, partial(_index, regs, chunk), partial(_active, regs, chunk)
+        )
+        values = []
+        for ops, fetches in zip(both, fetchers, strict=True):
+            assert ops.row.emit is not None
+            values.append(ops.row.emit(context, *(fetch(chunk) for fetch in fetches)))
+        for ops, value in zip(both, values, strict=True):
+            assert value is not None
+            ops.write(0, ops.row.destinations[0], value, chunk, written)
 
 
 def _write_mask(regs: Registers, inst: Inst, number: int, token: str, value: Value) -> None:

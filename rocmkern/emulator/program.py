@@ -263,10 +263,24 @@ class Program:
             inst = decode(self.isa, self.text, pc)
         except (UnsupportedInstruction, ValueError) as error:
             raise UnsupportedInstruction(self._complaint(pc, 8, kernel, "is not known")) from error
+        if inst.parts:
+            inst = self._joined(inst, kernel)
         row = row_of(self.isa, inst.name)
         if row is None:
             raise UnsupportedInstruction(self._complaint(pc, inst.size, kernel, f"({inst.name}) has no meaning yet"))
         return row, inst
+
+    def _joined(self, inst: Inst, kernel: str) -> Inst:
+        """A pair with the operands of both."""
+        for part in inst.parts:
+            if row_of(self.isa, part.name) is None:
+                complaint = self._complaint(inst.pc, inst.size, kernel, f"({part.name}) has no meaning yet")
+                raise UnsupportedInstruction(complaint)
+        first, second = inst.parts
+        return Inst(
+            inst.pc, inst.size, inst.name, inst.encoding, first.dst + second.dst, first.src + second.src,
+            parts=inst.parts,
+        )  # fmt: skip
 
     def _complaint(self, pc: int, size: int, kernel: str, fact: str) -> str:
         words = " ".join(f"{w:08x}" for (w,) in struct.iter_unpack("<I", self.text[pc : pc + size // 4 * 4]))

@@ -19,11 +19,12 @@ from rocmkern.emulator.access import AccessFunction
 from rocmkern.emulator.addresses import Addresses
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
-from rocmkern.emulator.meaning.api import Context, Row
+from rocmkern.emulator.meaning.api import ROWS, Context, Row
 from rocmkern.emulator.operands import (
     CONSTANTS,
     NULL,
     constant_bits,
+    emit_dual,
     emit_scalar,
     emit_vector,
     implicit,
@@ -180,9 +181,12 @@ def place_of(operand: Operand, wave_size: int) -> int:
 def fields(row: Row, inst: Inst, wave_size: int) -> list[int]:
     """The open fields of one instruction's operation."""
     values = [place_of(o, wave_size) for o in inst.dst]
+    explicit = row.explicit
+    if inst.parts:
+        rows = [ROWS[part.name] for part in inst.parts]
+        explicit = tuple(t for r, part in zip(rows, inst.parts, strict=True) for t in r.explicit[: len(part.src)])
     for i, operand in enumerate(inst.src):
         if operand.kind in CONSTANTS:
-            explicit = row.explicit
             values.append(constant_bits(operand, explicit[i] if i < len(explicit) else "b32"))
         else:
             values.append(place_of(operand, wave_size))
@@ -195,6 +199,8 @@ def shape(inst: Inst, isa: str, wave_size: int) -> str:
     imm = f"{inst.imm}" if inst.name in STATIC_IMMEDIATES else ""
     if inst.name == "s_setreg_imm32_b32":
         imm += f" {inst.src[0].value}"
+    if inst.parts:
+        imm += "+".join(shape(part, isa, wave_size) for part in inst.parts)
     pc = inst.size if inst.name in ("s_getpc_b64", "s_swappc_b64", "s_call_b64") else ""
     return f"{inst.name}|{inst.encoding}|{operands}|{_modifiers(inst.mods)}|{isa}|{wave_size}|{pc}|{imm}"
 
@@ -279,6 +285,10 @@ class HandlerBuilder:
 
     def _valu(self, w: Writer, regs: OutOfLine) -> None:
         emit_vector(self.row, self.inst, regs, self.isa)
+        self._next(w)
+
+    def _dual(self, w: Writer, regs: OutOfLine) -> None:
+        emit_dual(self.inst, regs, self.isa)
         self._next(w)
 
     def _lanes(self, w: Writer, regs: OutOfLine) -> None:

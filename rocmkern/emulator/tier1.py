@@ -20,7 +20,7 @@ from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import EXEC, M0, VCC, Inst
 from rocmkern.emulator.meaning.api import Context, Row
 from rocmkern.emulator.native import Code
-from rocmkern.emulator.operands import CONSTANTS, emit_scalar, emit_vector, implicit, mask_lanes
+from rocmkern.emulator.operands import CONSTANTS, emit_dual, emit_scalar, emit_vector, implicit, mask_lanes
 from rocmkern.emulator.registers import Place
 from rocmkern.emulator.tier0 import PARAMETERS, HandlerBuilder, shape, symbol_of
 
@@ -431,6 +431,8 @@ class UnitBuilder:
             return
         if row.unit == "valu":
             emit_vector(row, inst, self._regs, self.isa)
+        elif row.unit == "dual":
+            emit_dual(inst, self._regs, self.isa)
         elif row.unit == "salu":
             emit_scalar(row, inst, self._regs, self.isa)
         elif row.unit == "memory":

@@ -121,8 +121,11 @@ KERNEL void wide(const u64 *x, const u64 *y, struct Pair *out) {
 """
 
 
+RDNA = ("gfx1030", "gfx1100", "gfx1201")
 VARIANTS = [
     *((t, level, False) for t in TARGETS for level in LEVELS),
+    *((t, level, False) for t in RDNA for level in LEVELS),
+    ("gfx1100", (), True),
     ("gfx90a", (), True),
     ("gfx942", (), True),
     ("gfx942", ("-O0",), True),

@@ -108,3 +108,24 @@ def test_a_two_address_load_may_write_its_address(target: str) -> None:
     out = np.zeros(128, np.uint32)
     bench(TWO_LOADS, target).run("two_loads", out)
     assert np.array_equal(out, np.concatenate([3 * np.arange(64), 5 * np.arange(64)]))
+
+
+SWAP = """
+KERNEL void swap(unsigned *out) {
+    unsigned t = __builtin_amdgcn_workitem_id_x(), first, second;
+    asm volatile("v_mov_b32 v2, %2\\n v_add_nc_u32 v3, %2, %2\\n"
+                 "v_dual_mov_b32 v2, v3 :: v_dual_mov_b32 v3, v2\\n v_mov_b32 %0, v2\\n v_mov_b32 %1, v3"
+                 : "=v"(first), "=v"(second) : "v"(t) : "v2", "v3");
+    out[t] = first;
+    out[t + 32] = second;
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_dual_instruction_reads_before_it_writes(target: str, compiled: bool) -> None:
+    """Two moves in one instruction swap two registers."""
+    out = np.zeros(64, np.uint32)
+    bench(SWAP, target, compiled=compiled).run("swap", out, block=32)
+    assert np.array_equal(out, np.concatenate([2 * np.arange(32), np.arange(32)]))

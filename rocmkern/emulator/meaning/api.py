@@ -40,7 +40,7 @@ from attrs import field, frozen
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods
 
-Unit = Literal["valu", "lanes", "salu", "nop", "end", "barrier", "branch", "memory", "state", "count"]
+Unit = Literal["valu", "lanes", "salu", "nop", "end", "barrier", "branch", "memory", "state", "count", "dual"]
 
 ELEMENT: Final[dict[str, str]] = {
     "f16": "half", "bf16": "i16", "u16": "i16", "i16": "i16", "b16": "i16", "f32": "float", "u32": "i32", "i32": "i32",

@@ -38,5 +38,8 @@ control(
     "nop",
 )
 
+# Two instructions at once (VOPD); what each does is said by its own row.
+control("v_dual", "dual")
+
 # Not an instruction: begins a block in tier 0.
 control("count", "count")
