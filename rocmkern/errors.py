@@ -110,3 +110,7 @@ class FormatNotFound(RocmkernError, LookupError):
 
 class ModelNotFound(RocmkernError, LookupError):
     """A model's files or the packages that read them are not installed."""
+
+
+class PackageError(RocmkernError, ValueError):
+    """A package of foreign kernels, or a table in it, can't be used as it is."""

@@ -12,7 +12,7 @@ from rocmkern.errors import RocmkernError
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
     "build": "build", "demo": "demo", "embed": "embed", "info": "info", "inspect": "inspect", "kernels": "kernels",
-    "search": "embed",
+    "package": "package", "search": "embed",
 }  # fmt: skip
 
 

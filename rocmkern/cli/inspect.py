@@ -95,8 +95,7 @@ def _print_assembly(code: CodeObject, name: str | None) -> None:
 
 def _assembly(isa: str, code: CodeObject, kernel: Kernel) -> Iterator[str]:
     """One line per instruction, with its place in the kernel; words that are no instruction as `.long`."""
-    size = code.symbols.get(kernel.name, (0, 0))[1]
-    text = metadata.image_bytes(code.segments, kernel.entry_address, size)
+    text = _text(code, kernel)
     pc = 0
     while pc + 4 <= len(text):
         try:
@@ -108,6 +107,15 @@ def _assembly(isa: str, code: CodeObject, kernel: Kernel) -> Iterator[str]:
             line, step = f".long {int.from_bytes(text[pc : pc + 4], 'little'):#010x}", 4
         yield f"  {pc:#06x}  {line}"
         pc += step
+
+
+def _text(code: CodeObject, kernel: Kernel) -> bytes:
+    """The kernel's code; where its symbol has no size, as in hand-written files, all up to the segment's end."""
+    start, size = kernel.entry_address, code.symbols.get(kernel.name, (0, 0))[1]
+    if not size:
+        ends = [s.address + len(s.data) for s in code.segments if s.address <= start < s.address + len(s.data)]
+        size = max(ends, default=start) - start
+    return metadata.image_bytes(code.segments, start, size)
 
 
 def _as_dict(code: CodeObject, name: str | None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from rocmkern.emulator.program import Program
 from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
+ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
 REMEMBERED_PLANS: Final = 256
 FUEL: Final = 1 << 14  # branches per time slice
 COMPILED_FUEL: Final = 1 << 19
@@ -219,7 +220,8 @@ class Launch:
 
     def _fill(self, kernel: Kernel, first: int, begin: Plan, scalars: ctypes.Array[ctypes.c_char]) -> None:
         g, program, arena = self.geometry, self._program, self.machine.arena
-        rows = at.VECTORS * (2 if kernel.agprs or kernel.uses_dynamic_stack else 1)
+        # Not by the metadata: hand-written files use accumulation registers without a word about them.
+        rows = at.VECTORS * (2 if self.machine.isa in ACCUMULATING else 1)
         self._stride = at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW
         self._keep += [scalars, begin]
         struct.pack_into(

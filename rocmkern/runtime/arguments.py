@@ -89,6 +89,25 @@ class Packer:
         except (struct.error, OverflowError, TypeError) as error:
             raise self._explain(args) or error from None
 
+    def in_order(self, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The positional arguments, followed by the named ones at their places.
+
+        Raises ArgumentError for names that are unknown, missing or given twice.
+        """
+        if not named:
+            return tuple(args)
+        names = [slot.name for slot in self.slots]
+        rest = names[len(args) :]
+        for what, wrong in (
+            ("unknown", [name for name in named if name not in names]),
+            ("given twice", [name for name in named if name in names[: len(args)]]),
+            ("missing", [name or "?" for name in rest if name not in named]),
+            ("named twice in the file", [name for name in named if names.count(name) > 1]),
+        ):
+            if wrong:
+                raise ArgumentError(f"launch {self.kernel}: {what}: {', '.join(wrong)}; {self.signature()}")
+        return (*args, *(named[name] for name in rest if name is not None))
+
     def signature(self) -> str:
         """`affine_f32(numel: uint64, …)`, as the caller would write it."""
         return f"{self.kernel}({', '.join(_describe(slot) for slot in self.slots)})"

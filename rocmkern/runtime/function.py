@@ -54,9 +54,17 @@ class Function:
         return self._packer.signature()
 
     def __call__(
-        self, *args: Any, grid: DimLike, block: DimLike, shared_bytes: int = 0, stream: Stream | None = None
+        self,
+        *args: Any,
+        grid: DimLike,
+        block: DimLike,
+        shared_bytes: int = 0,
+        stream: Stream | None = None,
+        **named: Any,
     ) -> None:
-        """Launches the kernel; returns before it is done."""
+        """Launches the kernel; returns before it is done. Arguments may be given by name where names are known."""
+        if named:
+            args = self._packer.in_order(args, named)
         self._launch(self._packer.pack(args), grid, block, shared_bytes, stream)
         if stream is not None:
             for value in args:
@@ -64,9 +72,9 @@ class Function:
                 if memory is not None:
                     memory.used_on(stream)
 
-    def pack(self, *args: Any) -> bytes:
-        """The argument block that a launch with `args` would pass."""
-        return self._packer.pack(args)
+    def pack(self, *args: Any, **named: Any) -> bytes:
+        """The argument block that a launch with these arguments would pass."""
+        return self._packer.pack(self._packer.in_order(args, named))
 
     @property
     def pack_values(self) -> Callable[..., bytes]:

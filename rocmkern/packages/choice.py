@@ -1,0 +1,112 @@
+"""Which of a package's kernels serves a problem, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import field, frozen
+
+from rocmkern.drivers.protocol import Dims
+from rocmkern.errors import KernelNotFound, ShapeError
+from rocmkern.packages.kinds import BLOCK, Kind, Problem
+from rocmkern.packages.package import KernelPackage, PackagedTable
+from rocmkern.packages.tables import KernelRow
+from rocmkern.targets import strip_features
+
+
+@frozen
+class Candidate:
+    """One row that was looked at: why it was rejected, or what it costs."""
+
+    row: KernelRow
+    path: Path
+    rejected: str | None
+    score: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        if self.rejected is not None:
+            return f"{self.row.symbol}: rejected, {self.rejected}"
+        return f"{self.row.symbol}: cost {', '.join(f'{n:g}' for n in self.score)}"
+
+
+@frozen
+class Choice:
+    """The kernel that was chosen, with its launch; `candidates` are all rows in table order."""
+
+    kind: Kind
+    row: KernelRow
+    path: Path
+    splits: int
+    grid: Dims
+    block: Dims
+    problem: Problem = field(hash=False)
+    candidates: tuple[Candidate, ...]
+    step: str = "heuristic"
+
+    def explain(self) -> str:
+        """Why this kernel: one line per candidate, the chosen one marked."""
+        lines = [f"{'→' if c.row is self.row else ' '} {c}" for c in self.candidates]
+        asked = ", ".join(f"{key}={value}" for key, value in self.problem.items())
+        return "\n".join([f"{self.kind.name} for {asked}: {self.row.symbol} ({self.step})", *lines])
+
+
+@frozen(eq=False)
+class KernelTable:
+    """All rows of one kind of kernel for one arch."""
+
+    package: KernelPackage
+    kind: Kind
+    arch: str
+    tables: tuple[PackagedTable, ...]
+
+    @staticmethod
+    def of(package: KernelPackage, kind: Kind, arch: str) -> KernelTable:
+        """The package's tables of `kind`; where it has none, what the files' names say."""
+        base = strip_features(arch)
+        tables = package.of_kind(kind.name, base) or package.from_names(kind.name, base, kind.file_name)
+        return KernelTable(package, kind, base, tables)
+
+    def select(self, compute_units: int, **problem: object) -> Choice:
+        """The cheapest row that can serve `problem`; of equal ones the first in the table.
+
+        Only rows whose file is present count. Raises KernelNotFound with every candidate's reason, ShapeError for a
+        problem that misses a key.
+        """
+        given: Problem = dict(problem)
+        missing = [key for key in self.kind.needs if key not in given]
+        if missing:
+            raise ShapeError(
+                f"select {self.kind.name}: {', '.join(missing)} missing; give {', '.join(self.kind.needs)}"
+            )
+        candidates = tuple(
+            self._candidate(table, row, given, compute_units) for table in self.tables for row in table.table.rows
+        )
+        fitting = [c for c in candidates if c.rejected is None]
+        if not fitting:
+            raise KernelNotFound(self._none(given, candidates))
+        best = min(fitting, key=lambda c: c.score)
+        return self.choice(best, given, compute_units, candidates)
+
+    def choice(self, best: Candidate, given: Problem, units: int, candidates: tuple[Candidate, ...]) -> Choice:
+        splits = self.kind.splits(best.row, given, units)
+        grid = self.kind.grid(best.row, given, splits)
+        return Choice(self.kind, best.row, best.path, splits, grid, BLOCK, given, candidates)
+
+    def _candidate(self, table: PackagedTable, row: KernelRow, given: Problem, units: int) -> Candidate:
+        path = table.file(row)
+        if not path.is_file():
+            return Candidate(row, path, f"{row.file} is missing")
+        for rule in self.kind.rules:
+            why = rule.test(row, given)
+            if why is not None:
+                return Candidate(row, path, why)
+        return Candidate(row, path, None, self.kind.score(row, given, units))
+
+    def _none(self, given: Problem, candidates: tuple[Candidate, ...]) -> str:
+        asked = ", ".join(f"{key}={value}" for key, value in given.items())
+        if not candidates:
+            return (
+                f"select {self.kind.name}: the package has no table of it for {self.arch}; it has {self.package.archs}"
+            )
+        reasons = "\n".join(f"  {candidate}" for candidate in candidates)
+        return f"select {self.kind.name}: no kernel for {asked} on {self.arch}; candidates:\n{reasons}"
