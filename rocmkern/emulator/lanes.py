@@ -70,8 +70,9 @@ class Movement:
         """The movement within a row of 16, where every row moves alike."""
         first = self.order[:ROW]
         for i, source in enumerate(self.order):
-            base = i // ROW * ROW
-            if (source - base if source >= 0 else -1) != first[i % ROW] or not -1 <= first[i % ROW] < ROW:
+            start = i // ROW * ROW
+            within = source - start if source >= 0 else -1
+            if within != first[i % ROW] or (source >= 0 and not 0 <= within < ROW):
                 return None
         return first
 
