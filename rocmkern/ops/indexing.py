@@ -12,7 +12,7 @@ from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
 from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.launch import elementwise, empty, kernel, layout_info
+from rocmkern.ops.launch import elementwise, empty, kernel, layout_info, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.rows_binary import equal
@@ -103,7 +103,7 @@ def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
         info = layout_info(x.device, ids.shape + ids.strides + strides)
         kernel(x.device, f"gather_strided_i64_{x.dtype.short}")(
             result.size, result.size, x.ndim, info, ids.address, x.address, result.address, x.shape[axis],
-            x.strides[axis],
+            word(x.strides[axis]),
         )  # fmt: skip
     return result
 

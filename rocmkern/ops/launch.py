@@ -89,6 +89,11 @@ def encode(value: bool | int | float, dtype: DType) -> bool | int | float | byte
     return rounded.tobytes() if dtype.short in ("bf16", "f8_e4m3") else float(rounded)
 
 
+def word(stride: int) -> int:
+    """A stride as the kernels' unsigned 64-bit word; a negative one wraps to the right address."""
+    return stride & 0xFFFF_FFFF_FFFF_FFFF
+
+
 def empty(shape: Shape, dtype: DType, device: Device) -> Tensor:
     """A contiguous tensor of uninitialised memory."""
     layout = contiguous(shape)

@@ -11,7 +11,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
 from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
-from rocmkern.ops.launch import empty, kernel, layout_info
+from rocmkern.ops.launch import empty, kernel, layout_info, word
 from rocmkern.ops.manipulation import moveaxis, permute_dims, reshape
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_binary import multiply
@@ -74,8 +74,8 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
         min(-(-m // tile) * -(-n // tile) * count, 1 << 22),
         _THREADS,
         *(m, n, k, count),
-        *(left_steps[0] if simple and dims else 0, a.strides[-2], a.strides[-1]),
-        *(right_steps[0] if simple and dims else 0, b.strides[-2], b.strides[-1]),
+        *map(word, (left_steps[0] if simple and dims else 0, *a.strides[-2:])),
+        *map(word, (right_steps[0] if simple and dims else 0, *b.strides[-2:])),
         *(num_dims, info, a.address, b.address, result.address),
     )
 
