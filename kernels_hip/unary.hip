@@ -1,7 +1,7 @@
 // unary: one tensor into one. Functions round once into the tensor's dtype; predicates give u8 0 or 1; functions of the
 // representation (copy, negation, absolute value, bits) work on the elements as they are. A null inp works in place.
 #include "include/elementwise.hpp"
-#include "include/functions.hpp"
+#include "include/normal.hpp"
 #include "include/transpose.hpp"
 
 namespace rk {
@@ -95,7 +95,7 @@ RK_OP(uasinh, Heavy, asinh(x))
 RK_OP(uacosh, Heavy, acosh(x))
 RK_OP(uatanh, Heavy, atanh(x))
 RK_OP(uerf, Heavy, erf(x))
-RK_OP(unormcdf, Heavy, normal_cdf(x))
+RK_OP(unormcdf, Heavy, normal_integral(x))
 RK_OP(ugelu, Heavy, gelu(x))
 RK_OP(ugelu_erf, Heavy, gelu_erf(x))
 RK_OP(usigmoid, Heavy, sigmoid(x))

@@ -182,21 +182,6 @@ RK_DEVICE C gelu(C x) {
     return logistic_times(x < -32 ? C(-32) : x, {product.hi, v_lo});
 }
 
-// x times the normal distribution's integral up to x. Where that integral is nearly subnormal and x would magnify its
-// rounding, the factors that erfc is made of are multiplied in another order.
-template <typename C>
-RK_DEVICE C gelu_erf(C x) {
-    constexpr C tail = is_same<C, f32> ? C(-12.5) : C(-37);
-    if (x < tail) {
-        const C below = x < -64 ? C(-64) : x;  // where all is 0, and an infinite x would give NaN
-        const Twofold<C> square = twofold_product(below, below);
-        const C e = exp(static_cast<C>(-0.5) * square.hi);
-        const C ratio = static_cast<C>(0.5) * below * erfcx(below * static_cast<C>(-0.70710678118654752440));
-        return ratio * fma(e, static_cast<C>(-0.5) * square.lo, e);
-    }
-    return x * normal_cdf(x);
-}
-
 template <typename C>
 RK_DEVICE C elu(C x, C alpha) {
     return x > 0 ? x : alpha * expm1(x);
