@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from rocmkern.build import manifest, sources
+from rocmkern.build import compiled, manifest, sources
 from rocmkern.build.manifest import Entry
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.errors import BuildError
@@ -66,15 +66,23 @@ def _check(job: Job, rows: dict[str, tuple[int, ...]]) -> None:
         raise BuildError(f"build {job.name}: registers spill in {', '.join(spilling[:4])}; make the kernel smaller")
 
 
-def build(job: Job, toolchain: Toolchain) -> Entry:
-    """Compiles one file and describes it. Raises BuildError if it does not hold what the catalogue says."""
+def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> Entry:
+    """Compiles one file, unless these very sources were compiled by these tools before, and describes it.
+
+    Raises BuildError if the file does not hold what the catalogue says.
+    """
     sources.require_rendered(job.family)
     source_hash = sources.source_hash(job.family.name)
     job.output.parent.mkdir(parents=True, exist_ok=True)
     fresh = job.output.with_suffix(".building")
     root = files.sources()
+    name = compiled.key(job.family.name, job.target, source_hash, toolchain)
     try:
-        toolchain.compile(root.parent, f"{root.name}/{job.family.name}.hip", job.target, fresh)
+        if force or not compiled.fetch(name, fresh):
+            toolchain.compile(root.parent, f"{root.name}/{job.family.name}.hip", job.target, fresh)
+            if sources.source_hash(job.family.name) != source_hash:
+                raise BuildError(f"build {job.name}: its sources changed while it was compiled; build again")
+            compiled.keep(name, fresh)
         rows = _ptx_rows(fresh.read_text()) if is_ptx(job.target) else manifest.kernel_rows(fresh.read_bytes())
         _check(job, rows)
         fresh.replace(job.output)
@@ -92,14 +100,16 @@ def build(job: Job, toolchain: Toolchain) -> Entry:
     )
 
 
-def build_all(jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: Callable[[Job], None]) -> None:
+def build_all(
+    jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: Callable[[Job], None], force: bool = False
+) -> None:
     """Builds the jobs side by side and writes the manifest of what succeeded.
 
     A file that fails does not stop the others; BuildError names all that failed.
     """
     entries, failed = manifest.load(), []
     with ThreadPoolExecutor(workers) as pool:
-        running = {pool.submit(build, job, toolchain): job for job in jobs}
+        running = {pool.submit(build, job, toolchain, force=force): job for job in jobs}
         try:
             for future in as_completed(running):
                 job = running[future]

@@ -22,7 +22,7 @@ from rocmkern.targets import BUILT, file_name
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Compilers side by side.")
 @click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
 @click.option("--render", is_flag=True, help="Only write the instance lists from the catalogue.")
-@click.option("--force", is_flag=True, help="Build also what is up to date.")
+@click.option("--force", is_flag=True, help="Compile also what is up to date or was compiled before.")
 def build(
     files: tuple[Path, ...],
     out: Path,
@@ -56,10 +56,12 @@ def build(
         written = [family.name for family in chosen if sources.render(family)]
         console.print(f"rendered {', '.join(written) or 'nothing: all instance lists are current'}")
         return
-    _compile(console, builder.plan(chosen, targets or BUILT, force=force), compiler, jobs)
+    _compile(console, builder.plan(chosen, targets or BUILT, force=force), compiler, jobs, force=force)
 
 
-def _compile(console: Console, waiting: tuple[builder.Job, ...], compiler: toolchain.Name, jobs: int) -> None:
+def _compile(
+    console: Console, waiting: tuple[builder.Job, ...], compiler: toolchain.Name, jobs: int, *, force: bool
+) -> None:
     if not waiting:
         console.print("everything is up to date")
         return
@@ -72,4 +74,4 @@ def _compile(console: Console, waiting: tuple[builder.Job, ...], compiler: toolc
             progress.console.print(f"{job.name}  {job.output.stat().st_size / 1024:.0f} KiB")
             progress.advance(task)
 
-        builder.build_all(waiting, chosen, workers=jobs, done=done)
+        builder.build_all(waiting, chosen, workers=jobs, done=done, force=force)

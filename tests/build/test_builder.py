@@ -24,6 +24,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A copy of the sources with an empty hsaco/ beside it."""
     shutil.copytree(files.sources(), tmp_path / "kernels_hip")
     (tmp_path / "hsaco").mkdir()
+    monkeypatch.setenv("ROCMKERN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("rocmkern.kernels.files.sources", lambda: tmp_path / "kernels_hip")
     monkeypatch.setattr("rocmkern.kernels.files.code_objects", lambda: tmp_path / "hsaco")
     yield tmp_path
@@ -52,6 +53,21 @@ def test_damaged_file_is_built_again(checkout: Path) -> None:
     assert builder.plan([AFFINE], [TARGET]) == ()
     job.output.write_bytes(job.output.read_bytes()[:-1])
     assert builder.plan([AFFINE], [TARGET]) == (job,)
+
+
+def test_same_sources_are_compiled_once(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another checkout, or this one cleaned, takes the kept file; --force compiles, and so does a changed source."""
+    calls = []
+    compile_ = toolchain.Zig.compile
+    monkeypatch.setattr(toolchain.Zig, "compile", lambda *a, **k: (calls.append(a[2]), compile_(*a, **k))[1])
+    job, zig = builder.Job(AFFINE, TARGET), toolchain.detect("zig")
+    first = builder.build(job, zig)
+    job.output.unlink()
+    assert builder.build(job, zig) == first and len(calls) == 1
+    assert builder.build(job, zig, force=True) == first and len(calls) == 2
+    header = checkout / "kernels_hip" / "include" / "types.hpp"
+    header.write_text(header.read_text() + "// more\n")
+    assert builder.build(job, zig).sha256 == first.sha256 and len(calls) == 3
 
 
 def test_compiler_error_is_shown(checkout: Path) -> None:
