@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmkern.dtypes import ALL, BY_SHORT, DType
+from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.catalogue import INTEGERS
 from rocmkern.kernels.families.indexing import FAMILY, IDS
 from rocmkern.runtime import Device
@@ -259,3 +260,31 @@ def test_candle_symbols_are_there() -> None:
     """All 125 of Candle's."""
     assert len(symbols("indexing")) == 125
     assert symbols("indexing") <= set(FAMILY.by_symbol)
+
+
+def test_rows_beyond_four_billion_elements(device: Device) -> None:
+    """L8: offsets are 64-bit: the last row of 2^33 elements is read, gathered and written, not one that wrapped."""
+    rows, right = 1 << 20, 1 << 13
+    memory = device.alloc(rows * right)
+    last = (rows - 1) * right
+    row = bits(np.random.default_rng(23), BY_SHORT["u8"], right)
+    memory.copy_from_host(row, offset_bytes=last)
+    ids, out = device.alloc(8), device.alloc(right)
+    ids.copy_from_host(np.array([rows - 1], np.int64))
+
+    def launch(symbol: str, *args: object) -> None:
+        get_kernel("indexing", symbol, device)(*args, grid=8, block=256)
+        device.synchronize()
+
+    launch("is_i64_u8", right, 1, None, ids, memory, out, 1, rows, 1, right)
+    assert (out.copy_to_host() == row).all()
+    launch("ic_i64_u8", ids, 1, out, memory.at(0), 1, 1, rows, right)
+    written = np.empty(right, np.uint8)
+    memory.copy_to_host(written, offset_bytes=last)
+    assert (written == row).all()
+    ids.copy_from_host(np.array([last + 5], np.int64))
+    launch("gather_i64_u8", 1, ids, memory, out, 1, rows * right, 1, 1)
+    assert out.copy_to_host()[0] == row[5]
+    launch("sa_i64_u8", ids, out, memory, 1, 1, rows * right, 1)
+    memory.copy_to_host(written, offset_bytes=last)
+    assert written[5] == (2 * int(row[5])) % 256
