@@ -101,21 +101,27 @@ RK_DEVICE void gather_strided(u64 numel, u64 num_dims, const u64 *info, const I 
 
 template <typename T>
 struct Set {
+    static constexpr bool reads = false;
     RK_DEVICE static T join(T, T value) { return value; }
 };
 
 template <typename T>
 struct Add {
+    static constexpr bool reads = true;
     RK_DEVICE static T join(T old, T value) { return narrow<T>(add(widen(old), widen(value))); }
 };
 
 template <>
 struct Add<bool> {
+    static constexpr bool reads = true;
     RK_DEVICE static bool join(bool old, bool value) { return old || value; }
 };
 
+constexpr u32 writes_in_flight = 4;
+
 // out[l, ids[…], r] = join(out[l, ids[…], r], inp[l, j, r]) for j = 0, 1, …: one thread walks all j of its (l, r), so
-// the order of joins is fixed, the last write wins, and there is no race. Ids are per j or per element.
+// the order of joins is fixed, the last write wins, and there is no race. Ids are per j or per element. A few j are
+// loaded at once; of those that meet in one place, a later one takes its old value from the one before.
 template <bool PerElement, template <typename> typename Join, typename I, typename T>
 RK_DEVICE void scatter(const I *ids, const T *inp, T *out, u64 left, u64 src_dim, u64 dst_dim, u64 right) {
     const u64 columns = left * right;
@@ -125,15 +131,92 @@ RK_DEVICE void scatter(const I *ids, const T *inp, T *out, u64 left, u64 src_dim
         const u64 l = divide(column, right, small);
         const u64 r = column - l * right;
         const u64 source = l * src_dim * right + r;
-        const u64 target = l * dst_dim * right + r;
+        T *target = out + l * dst_dim * right + r;
 #pragma unroll 1
-        for (u64 j = 0; j < src_dim; ++j) {
-            const I id = ids[PerElement ? source + j * right : j];
-            if (is_inside(id, dst_dim)) {
-                T *slot = out + target + static_cast<u64>(static_cast<i64>(id)) * right;
-                *slot = Join<T>::join(*slot, inp[source + j * right]);
+        for (u64 j = 0; j < src_dim; j += writes_in_flight) {
+            I id[writes_in_flight];
+            T value[writes_in_flight];
+#pragma unroll
+            for (u32 w = 0; w < writes_in_flight; ++w) {
+                const u64 at = j + w < src_dim ? source + (j + w) * right : source;
+                id[w] = j + w < src_dim ? ids[PerElement ? at : j + w] : highest<I>();
+                value[w] = inp[at];
+            }
+            T old[writes_in_flight] = {};
+            if constexpr (Join<T>::reads) {
+#pragma unroll
+                for (u32 w = 0; w < writes_in_flight; ++w) {
+                    if (is_inside(id[w], dst_dim)) {
+                        old[w] = target[static_cast<u64>(static_cast<i64>(id[w])) * right];
+                    }
+                }
+            }
+#pragma unroll
+            for (u32 w = 0; w < writes_in_flight; ++w) {
+#pragma unroll
+                for (u32 before = 0; before < w; ++before) {
+                    old[w] = id[before] == id[w] ? value[before] : old[w];
+                }
+                value[w] = Join<T>::join(old[w], value[w]);
+                if (is_inside(id[w], dst_dim)) {
+                    target[static_cast<u64>(static_cast<i64>(id[w])) * right] = value[w];
+                }
             }
         }
+    }
+}
+
+// The same sum of rows, a row of out at a time: `order` sorts the ids stably, and the first of equal ones adds all their
+// rows in the order of j. Short floats are rounded once at the end.
+template <typename T, u32 Width>
+RK_DEVICE void add_sorted_rows(const u32 *order, const i64 *ids, u64 count, const Pack<T, Width> *inp,
+                               Pack<T, Width> *out, u64 left, u64 dst_dim, u64 right) {
+    const u64 units = left * count * right;
+    const bool small = units <= 0xffffffffu;
+#pragma unroll 1
+    for (u64 unit = global_thread(); unit < units; unit += global_threads()) {
+        const u64 row = divide(unit, right, small);
+        const u64 r = unit - row * right;
+        const u64 l = divide(row, count, small);
+        u64 p = row - l * count;
+        const i64 id = ids[order[p]];
+        if (!is_inside(id, dst_dim) || (p > 0 && ids[order[p - 1]] == id)) {
+            continue;
+        }
+        Pack<T, Width> *target = out + (l * dst_dim + static_cast<u64>(id)) * right + r;
+        const Pack<T, Width> old = *target;
+        arith<T> sum[Width];
+#pragma unroll
+        for (u32 w = 0; w < Width; ++w) {
+            sum[w] = widen(old.lane[w]);
+        }
+        do {
+            const Pack<T, Width> more = inp[(l * count + order[p]) * right + r];
+#pragma unroll
+            for (u32 w = 0; w < Width; ++w) {
+                sum[w] = Add<arith<T>>::join(sum[w], widen(more.lane[w]));
+            }
+            ++p;
+        } while (p < count && ids[order[p]] == id);
+        Pack<T, Width> result;
+#pragma unroll
+        for (u32 w = 0; w < Width; ++w) {
+            result.lane[w] = narrow<T>(sum[w]);
+        }
+        *target = result;
+    }
+}
+
+template <typename T>
+RK_DEVICE void index_add_sorted(const u32 *order, const i64 *ids, u64 count, const T *inp, T *out, u64 left,
+                                u64 dst_dim, u64 right) {
+    constexpr u32 width = vector_bytes / sizeof(T) < 4 ? vector_bytes / sizeof(T) : 4;
+    if (right % width == 0 && is_aligned(inp, width * sizeof(T)) && is_aligned(out, width * sizeof(T))) {
+        add_sorted_rows<T, width>(order, ids, count, reinterpret_cast<const Pack<T, width> *>(inp),
+                                  reinterpret_cast<Pack<T, width> *>(out), left, dst_dim, right / width);
+    } else {
+        add_sorted_rows<T, 1>(order, ids, count, reinterpret_cast<const Pack<T, 1> *>(inp),
+                              reinterpret_cast<Pack<T, 1> *>(out), left, dst_dim, right);
     }
 }
 
@@ -281,6 +364,11 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
     RK_KERNEL ia_##I##_##T(const I *ids, u64 ids_dim, const T *inp, T *out, u64 left, u64, u64 dst_dim,          \
                            u64 right) {                                                                          \
         scatter<false, Add>(ids, inp, out, left, ids_dim, dst_dim, right);                                       \
+    }
+#define INDEX_ADD_SORTED(T)                                                                                      \
+    RK_KERNEL ia_sorted_##T(const u32 *order, const i64 *ids, u64 ids_dim, const T *inp, T *out, u64 left,       \
+                            u64 dst_dim, u64 right) {                                                            \
+        index_add_sorted<T>(order, ids, ids_dim, inp, out, left, dst_dim, right);                                \
     }
 #define SCATTER(I, T, Bits)                                                                                      \
     RK_KERNEL s_##I##_##T(const I *ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 dst_dim,          \

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from rocmkern.dtypes import ALL, BY_SHORT, DType
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.catalogue import INTEGERS
-from rocmkern.kernels.families.indexing import FAMILY, IDS
+from rocmkern.kernels.families.indexing import FAMILY, ids_for
 from rocmkern.runtime import Device
 from tests.kernels.candle import symbols
 from tests.kernels.launching import Array, bits, layout, root, run, same_bits, small_numbers, unequal
 
 CLEAN = np.full(4, 2**64 - 1, np.uint64)  # a status in which no index was found outside
-ID_NAMES = [d.short for d in IDS]
+PAIRS = [(i.short, t.short) for t in ALL for i in ids_for(t)]
 NAMES = [d.short for d in ALL]
 
 
@@ -44,8 +44,7 @@ def add(old: Any, new: Any) -> Any:
         return old | new if old.dtype == np.bool_ else old + new
 
 
-@pytest.mark.parametrize("short", NAMES)
-@pytest.mark.parametrize("i", ID_NAMES)
+@pytest.mark.parametrize(("i", "short"), PAIRS)
 def test_select_and_gather_read_by_index(device: Device, i: str, short: str) -> None:
     """out[l, j, r] is inp[l, ids[j], r] and inp[l, ids[l, j, r], r]; padding and indices outside read as zero."""
     rng = np.random.default_rng(7)
@@ -143,22 +142,20 @@ def test_gather_of_any_layout_follows_torch(device: Device, data: st.DataObject)
 
 
 @pytest.mark.parametrize("short", NAMES)
-@pytest.mark.parametrize("i", ID_NAMES)
-def test_gather_strided_of_every_type(device: Device, i: str, short: str) -> None:
-    """Every pair of index and element type, padding included."""
+def test_gather_strided_of_every_type(device: Device, short: str) -> None:
+    """A transposed source of every element type, padding included."""
     rng = np.random.default_rng(11)
     inp = bits(rng, BY_SHORT[short], (5, 6)).T
-    ids = random_ids(rng, BY_SHORT[i], 6, (4, 5))
+    ids = random_ids(rng, BY_SHORT["i64"], 6, (4, 5))
     out = np.zeros((4, 5), inp.dtype)
     info = np.array([4, 5, 5, 1, 0, 6], np.uint64)
-    run(device, f"gather_strided_{i}_{short}", 20, 2, info, ids, root(inp), out, 6, 1, grid=1)
+    run(device, f"gather_strided_i64_{short}", 20, 2, info, ids, root(inp), out, 6, 1, grid=1)
     kept = valid(ids, 6)
     chosen = np.take_along_axis(inp, np.where(kept, ids, 0).astype(np.int64), 0)
     assert same_bits(out, np.where(kept, chosen, np.zeros((), inp.dtype)))
 
 
-@pytest.mark.parametrize("short", NAMES)
-@pytest.mark.parametrize("i", ID_NAMES)
+@pytest.mark.parametrize(("i", "short"), PAIRS)
 def test_writes_by_index_keep_the_order_of_the_source(device: Device, i: str, short: str) -> None:
     """The last write wins; additions go in the order of j, each rounded; padding and indices outside are skipped."""
     rng = np.random.default_rng(12)
@@ -169,7 +166,8 @@ def test_writes_by_index_keep_the_order_of_the_source(device: Device, i: str, sh
     ids = random_ids(rng, index, bound, inp.shape)
     spread = np.broadcast_to(row_ids[:, None], inp.shape)
     extents = (left, count, bound, right)
-    for symbol, chosen, adds in (("ic", spread, False), ("ia", spread, True), ("s", ids, False), ("sa", ids, True)):
+    writes = (("ia", spread, True), ("s", ids, False), ("sa", ids, True), ("ic", spread, False))
+    for symbol, chosen, adds in writes[: 4 if i == "i64" else 3]:
         want = before.copy()
         for left_at, j, r in zip(*np.nonzero(valid(chosen, bound)), strict=True):
             slot = (left_at, int(chosen[left_at, j, r]), r)
@@ -178,6 +176,23 @@ def test_writes_by_index_keep_the_order_of_the_source(device: Device, i: str, sh
         given_ids = (row_ids, count) if chosen is spread else (ids,)
         run(device, f"{symbol}_{i}_{short}", *given_ids, inp, out, *extents, grid=1, block=64)
         assert not unequal(out, want), symbol
+
+
+@pytest.mark.parametrize("right", [3, 8])
+@pytest.mark.parametrize("short", NAMES)
+def test_sorted_index_add_sums_each_row_in_order(device: Device, short: str, right: int) -> None:
+    """With the ids' order at hand each row of the result is a thread's own: added in the order of j, rounded once."""
+    rng = np.random.default_rng(24)
+    dtype, left, count, bound = BY_SHORT[short], 2, 40, 7
+    inp = small_numbers(rng, dtype, (left, count, right))
+    out = small_numbers(rng, dtype, (left, bound, right))
+    ids = random_ids(rng, BY_SHORT["i64"], bound, count)
+    wide = out.astype(np.float32) if dtype.is_float and dtype.itemsize < 4 else out.copy()
+    for j in np.flatnonzero(valid(ids, bound)):
+        wide[:, ids[j]] = add(wide[:, ids[j]], inp[:, j].astype(wide.dtype))
+    order = np.argsort(ids, kind="stable").astype(np.uint32)
+    run(device, f"ia_sorted_{short}", order, ids, count, inp, out, left, bound, right, grid=3, block=64)
+    assert same_bits(out, wide.astype(out.dtype))
 
 
 def test_scatter_and_add_with_duplicates(device: Device) -> None:

@@ -21,8 +21,8 @@ from rocmkern.kernels.catalogue import (
     source,
 )
 
-# Candle's three, the i32 of everybody else, and the i16 that Candle has for f8.
-IDS: Final = (dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64, dtypes.int16)
+# Candle's three and the i32 of everybody else; Candle has i16 for f8 alone.
+_IDS: Final = (dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64)
 _SOURCE_EXTENTS: Final = tuple(map(scalar, ("left", "src_dim", "ids_dim", "right")))
 _TARGET_EXTENTS: Final = tuple(map(scalar, ("left", "src_dim", "dst_dim", "right")))
 
@@ -31,24 +31,34 @@ def _spec(symbol: str, parameters: tuple[Parameter, ...], macro: str, *arguments
     return KernelSpec(symbol, "indexing", parameters, f"{macro}({', '.join(arguments)})")
 
 
-def _moving(i: DType, t: DType) -> Iterator[KernelSpec]:
-    """The kernels that move elements as raw bits."""
+def ids_for(t: DType) -> tuple[DType, ...]:
+    """The index types that kernels on elements of `t` take."""
+    return (*_IDS, dtypes.int16) if t is dtypes.float8_e4m3 else _IDS
+
+
+def _of_candle(i: DType, t: DType) -> Iterator[KernelSpec]:
     ids, inp, out, target = source("ids", i), source("inp", t), result("out", t), changed("out", t)
-    names = (i.short, t.short, bits_name(t))
+    moving, adding = (i.short, t.short, bits_name(t)), (i.short, t.short)
     pair = f"{i.short}_{t.short}"
-    strided = (*LAYOUT, ids, inp, out, scalar("src_dim"), scalar("src_stride"))
-    yield _spec(f"is_{pair}", (*LAYOUT, ids, inp, out, *_SOURCE_EXTENTS), "INDEX_SELECT", *names)
-    yield _spec(f"gather_{pair}", (scalar("numel"), ids, inp, out, *_SOURCE_EXTENTS), "GATHER", *names)
-    yield _spec(f"gather_strided_{pair}", strided, "GATHER_STRIDED", *names)
-    yield _spec(f"ic_{pair}", (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS), "INDEX_COPY", *names)
-    yield _spec(f"s_{pair}", (ids, inp, target, *_TARGET_EXTENTS), "SCATTER", *names)
+    by_row, by_element = (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS), (ids, inp, target, *_TARGET_EXTENTS)
+    yield _spec(f"is_{pair}", (*LAYOUT, ids, inp, out, *_SOURCE_EXTENTS), "INDEX_SELECT", *moving)
+    yield _spec(f"gather_{pair}", (scalar("numel"), ids, inp, out, *_SOURCE_EXTENTS), "GATHER", *moving)
+    yield _spec(f"s_{pair}", by_element, "SCATTER", *moving)
+    yield _spec(f"ia_{pair}", by_row, "INDEX_ADD", *adding)
+    yield _spec(f"sa_{pair}", by_element, "SCATTER_ADD", *adding)
 
 
-def _adding(i: DType, t: DType) -> Iterator[KernelSpec]:
+def _of_checked_ids(t: DType) -> Iterator[KernelSpec]:
+    """What Candle lacks, for the i64 that check_ids gives."""
+    i = dtypes.int64
     ids, inp, target = source("ids", i), source("inp", t), changed("out", t)
-    pair = f"{i.short}_{t.short}"
-    yield _spec(f"ia_{pair}", (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS), "INDEX_ADD", i.short, t.short)
-    yield _spec(f"sa_{pair}", (ids, inp, target, *_TARGET_EXTENTS), "SCATTER_ADD", i.short, t.short)
+    moving, pair = (i.short, t.short, bits_name(t)), f"{i.short}_{t.short}"
+    strided = (*LAYOUT, ids, inp, result("out", t), scalar("src_dim"), scalar("src_stride"))
+    by_row = (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS)
+    ordered = (source("order", dtypes.uint32), *by_row[:4], *map(scalar, ("left", "dst_dim", "right")))
+    yield _spec(f"gather_strided_{pair}", strided, "GATHER_STRIDED", *moving)
+    yield _spec(f"ic_{pair}", by_row, "INDEX_COPY", *moving)
+    yield _spec(f"ia_sorted_{t.short}", ordered, "INDEX_ADD_SORTED", t.short)
 
 
 def _check_ids(i: DType) -> KernelSpec:
@@ -83,7 +93,8 @@ FAMILY: Final = Family(
     tuple(
         sorted(
             (
-                *(k for t in by_size(dtypes.ALL) for i in IDS for k in (*_moving(i, t), *_adding(i, t))),
+                *(k for t in by_size(dtypes.ALL) for i in ids_for(t) for k in _of_candle(i, t)),
+                *(k for t in by_size(dtypes.ALL) for k in _of_checked_ids(t)),
                 *map(_check_ids, INTEGERS),
                 *(k for t in by_size(dtypes.ALL) for k in _nonzero(t)),
                 _SCAN,
