@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rocmkern.ops.reduction import *
     from rocmkern.ops.rows_binary import *
     from rocmkern.ops.rows_unary import *
+    from rocmkern.ops.scatter import *
     from rocmkern.ops.sets import *
     from rocmkern.ops.sorting import *
     from rocmkern.quant import *
@@ -77,6 +78,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "logical_not", "negative", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "signbit", "silu",
         "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
     ),
+    "ops.scatter": ("index_add", "index_copy", "scatter", "scatter_add"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "ops.sorting": ("argsort", "sort", "top_k"),
     "quant": ("GgufFile", "GgufTensor", "QTensor", "from_blocks", "load_gguf", "quantize"),

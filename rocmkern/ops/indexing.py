@@ -78,14 +78,14 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     if axis is None and as_tensor("take", x).ndim != 1:
         raise ShapeError(f"take: {x.ndim} dimensions; name the axis")
     at = normal_axis(axis or 0, as_tensor("take", x).ndim, "take")
-    ids = checked_ids(_index_tensor("take", indices), x.shape[at], at, "take")
+    ids = checked_ids(index_tensor("take", indices), x.shape[at], at, "take")
     return select(x, ids, at)
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """For each index its value along the axis, the other coordinates being its own; shapes broadcast off the axis."""
     at = normal_axis(axis, as_tensor("take_along_axis", x).ndim, "take_along_axis")
-    ids = _index_tensor("take_along_axis", indices)
+    ids = index_tensor("take_along_axis", indices)
     if ids.ndim != x.ndim:
         raise ShapeError(f"take_along_axis: {ids.ndim} dimensions of indices for {x.ndim}; use as many")
     off = broadcast_shapes(*[tuple(1 if a == at else n for a, n in enumerate(t.shape)) for t in (x, ids)])
@@ -108,7 +108,8 @@ def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     return result
 
 
-def _index_tensor(operation: str, indices: object) -> Tensor:
+def index_tensor(operation: str, indices: object) -> Tensor:
+    """The tensor itself if it is of integers. Raises DTypeError."""
     found = as_tensor(operation, indices)
     if not found.dtype.is_integer:
         raise DTypeError(f"{operation}: indices of dtype {found.dtype}; use integers")
@@ -149,7 +150,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
             raise ShapeError(f"repeat: {repeats} times; use 0 or more")
         wide = broadcast_to(expand_dims(x, axis=at + 1), (*x.shape[: at + 1], repeats, *x.shape[at + 1 :]))
         return reshape(duplicate(wide), (*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :]))
-    if _index_tensor("repeat", repeats).ndim > 1:
+    if index_tensor("repeat", repeats).ndim > 1:
         raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; use one dimension")
     ends = cumulative_sum(cast(broadcast_to(repeats, (x.shape[at],)), int64))
     total = int(ends.view(ends.layout.narrow(0, ends.size - 1, 1)).item()) if ends.size else 0
@@ -158,5 +159,5 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
 def one_hot(x: Tensor, depth: int, /) -> Tensor:
     """For each index a row of `depth` zeros with a one at it, as float32."""
-    ids = checked_ids(_index_tensor("one_hot", x), depth, -1, "one_hot")
+    ids = checked_ids(index_tensor("one_hot", x), depth, -1, "one_hot")
     return cast(equal(expand_dims(ids, axis=-1), arange(depth, device=x.device)), DEFAULT_FLOAT)

@@ -34,6 +34,11 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     return moveaxis(cast(positions, int64), -1, at)
 
 
+def order(line: Tensor) -> Tensor:
+    """The positions that put a contiguous line in order, as uint32."""
+    return _sorted(line, False, line.size, values=False, indices=True)[1]
+
+
 def top_k(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) values along an axis in order, and their positions as int64; NaN is the largest."""
     at, rows = _rows("top_k", x, axis)

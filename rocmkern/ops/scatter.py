@@ -1,0 +1,143 @@
+"""Writing and adding by index tensors: the last write wins, sums are the same bits on every run."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+from rocmkern.dtypes import BY_SHORT, DType, int64
+from rocmkern.errors import ShapeError
+from rocmkern.layout import normal_axis
+from rocmkern.ops.casting import cast, duplicate, packed
+from rocmkern.ops.creation import arange
+from rocmkern.ops.elementwise import as_tensor, operand
+from rocmkern.ops.faults import checked_ids
+from rocmkern.ops.indexing import index_tensor
+from rocmkern.ops.launch import kernel, threads_for
+from rocmkern.ops.manipulation import broadcast_to, reshape
+from rocmkern.ops.rows_binary import add, multiply
+from rocmkern.ops.sorting import order
+from rocmkern.tensor import Operand, Tensor
+
+_ENOUGH_COLUMNS: Final = 1 << 15  # to fill a device with a thread each
+
+
+def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
+    """A copy of x with the slices of `values` added to those that the one-dimensional indices name, duplicates too.
+
+    Raises KernelIndexError (an IndexError) for an index outside the axis.
+    """
+    at, ids = _ids("index_add", x, indices, axis)
+    if ids.ndim != 1:
+        raise ShapeError(f"index_add: {ids.ndim} dimensions of indices; use one")
+    shape = (*x.shape[:at], ids.size, *x.shape[at + 1 :])
+    return _add_sorted(x, at, ids, _values("index_add", values, x, shape))
+
+
+def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
+    """A copy of x with the slices that the one-dimensional indices name replaced; of equal ones the last wins.
+
+    Raises KernelIndexError (an IndexError) for an index outside the axis.
+    """
+    at, ids = _ids("index_copy", x, indices, axis)
+    if ids.ndim != 1:
+        raise ShapeError(f"index_copy: {ids.ndim} dimensions of indices; use one")
+    source = _values("index_copy", values, x, (*x.shape[:at], ids.size, *x.shape[at + 1 :]))
+    result, extents = duplicate(x), _extents(x, at, ids.size)
+    if source.size:
+        addresses = (ids.address, ids.size, source.address, result.address)
+        kernel(x.device, f"ic_i64_{x.dtype.short}")(extents[0] * extents[3], *addresses, *extents)
+    return result
+
+
+def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
+    """A copy of x with each value written where its index says along the axis; the last write to a place wins.
+
+    Indices have x's shape off the axis. Raises KernelIndexError (an IndexError) for one outside the axis.
+    """
+    at, ids = _ids("scatter", x, indices, axis)
+    _require_same_columns("scatter", x, ids, at)
+    source, result = _values("scatter", values, x, ids.shape), duplicate(x)
+    _by_column("s", result, at, ids, source)
+    return result
+
+
+def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
+    """A copy of x with each value added where its index says along the axis, in the order of the values.
+
+    Indices have x's shape off the axis. Raises KernelIndexError (an IndexError) for one outside the axis.
+    """
+    at, ids = _ids("scatter_add", x, indices, axis)
+    _require_same_columns("scatter_add", x, ids, at)
+    source = _values("scatter_add", values, x, ids.shape)
+    left, _, _, right = extents = _extents(x, at, ids.shape[at])
+    if left * right >= _ENOUGH_COLUMNS or x.size >= 1 << 32:
+        result = duplicate(x)
+        _by_column("sa", result, at, ids, source)
+        return result
+    places = ids if left * right == 1 else _places(ids, extents)
+    flat = _add_sorted(reshape(x, -1), 0, reshape(places, -1), reshape(source, -1))
+    return reshape(flat, x.shape)
+
+
+def _ids(operation: str, x: Tensor, indices: Tensor, axis: int) -> tuple[int, Tensor]:
+    at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
+    return at, checked_ids(index_tensor(operation, indices), x.shape[at], at, operation)
+
+
+def _values(operation: str, values: Operand, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return packed(broadcast_to(operand(operation, values, x.dtype, x.device), shape))
+
+
+def _require_same_columns(operation: str, x: Tensor, ids: Tensor, at: int) -> None:
+    expected = (*x.shape[:at], ids.shape[at] if ids.ndim > at else 0, *x.shape[at + 1 :])
+    if ids.shape != expected:
+        raise ShapeError(f"{operation}: indices of shape {ids.shape} for {x.shape}; they may differ on axis {at} only")
+
+
+def _extents(x: Tensor, at: int, count: int) -> tuple[int, int, int, int]:
+    """Candle's left, src_dim, dst_dim and right."""
+    return prod(x.shape[:at]), count, x.shape[at], prod(x.shape[at + 1 :])
+
+
+def _by_column(name: str, result: Tensor, at: int, ids: Tensor, source: Tensor) -> None:
+    if source.size:
+        extents = _extents(result, at, ids.shape[at])
+        addresses = (ids.address, source.address, result.address)
+        kernel(result.device, f"{name}_i64_{result.dtype.short}")(extents[0] * extents[3], *addresses, *extents)
+
+
+def _places(ids: Tensor, extents: tuple[int, int, int, int]) -> Tensor:
+    """The flat position in the result that each index leads to."""
+    left, count, bound, right = extents
+    lines = multiply(arange(left, device=ids.device), bound)
+    lines = reshape(lines, (left, 1, 1))
+    columns = reshape(arange(right, device=ids.device), (1, 1, right))
+    return add(multiply(add(reshape(ids, (left, count, right)), lines), right), columns)
+
+
+def _add_sorted(x: Tensor, at: int, ids: Tensor, source: Tensor) -> Tensor:
+    """Rows added in the order of their ids, by a thread for each element of the result that changes."""
+    result = duplicate(x)
+    if not source.size:
+        return result
+    left, count, bound, right = _extents(x, at, ids.size)
+    sequence = order(cast(ids, _narrowest(bound)))
+    kernel(x.device, f"ia_sorted_{x.dtype.short}")(
+        threads_for(source.size, x.dtype.itemsize),
+        sequence.address,
+        ids.address,
+        count,
+        source.address,
+        result.address,
+        left,
+        bound,
+        right,
+    )
+    return result
+
+
+def _narrowest(bound: int) -> DType:
+    """The unsigned type of fewest bytes, so of fewest radix passes, that holds every index below `bound`."""
+    bits = max(bound - 1, 0).bit_length()
+    return next((BY_SHORT[f"u{size}"] for size in (8, 16, 32) if bits <= size), int64)
