@@ -150,6 +150,15 @@ RK_DEVICE arith<T> widen(T x) {
     }
 }
 
+// x, of which the compiler knows nothing more. It would round a product to f16 by a fused multiply-add with +0
+// (v_fma_mixlo_f16), and that turns -0 into +0.
+RK_DEVICE f32 opaque(f32 x) {
+#if defined(__AMDGCN__)
+    asm("" : "+v"(x));
+#endif
+    return x;
+}
+
 // Back to the element type, rounded once to nearest even.
 template <typename T>
 RK_DEVICE T narrow(arith<T> x) {
@@ -157,6 +166,8 @@ RK_DEVICE T narrow(arith<T> x) {
         return bf16_from(x);
     } else if constexpr (is_same<T, f8_e4m3>) {
         return f8_e4m3_from(x);
+    } else if constexpr (is_same<T, f16>) {
+        return static_cast<f16>(opaque(x));
     } else {
         return static_cast<T>(x);
     }
