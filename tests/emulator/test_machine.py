@@ -129,3 +129,21 @@ def test_a_dual_instruction_reads_before_it_writes(target: str, compiled: bool) 
     out = np.zeros(64, np.uint32)
     bench(SWAP, target, compiled=compiled).run("swap", out, block=32)
     assert np.array_equal(out, np.concatenate([2 * np.arange(32), np.arange(32)]))
+
+
+NARROWED = """
+KERNEL void narrowed(const float *x, unsigned *out) {
+    unsigned t = __builtin_amdgcn_workitem_id_x(), taken = 7;
+    asm volatile("s_mov_b64 s[20:21], exec\\n v_cmpx_lt_f32 0, %1\\n v_mov_b32 %0, 1\\n s_mov_b64 exec, s[20:21]"
+                 : "+v"(taken) : "v"(x[t]) : "s20", "s21", "vcc");
+    out[t] = taken;
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_v_cmpx_of_floats_narrows_exec(target: str) -> None:
+    """Only the lanes that compare true run what follows."""
+    x, out = np.linspace(-1, 1, 64, dtype=np.float32), np.zeros(64, np.uint32)
+    bench(NARROWED, target).run("narrowed", x, out)
+    assert np.array_equal(out, np.where(x > 0, 1, 7))

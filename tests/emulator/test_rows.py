@@ -13,3 +13,10 @@ def test_signature_uses_known_types(row: object) -> None:
     """Every type in a signature is one that operand fetch knows."""
     types = [t.removeprefix("^").removeprefix("2x") for t in (*row.destinations, *row.sources)]  # type: ignore[attr-defined]
     assert [t for t in types if t not in ELEMENT and not (t[0] == "r" and t[1:].isdigit())] == []
+
+
+def test_every_cmpx_row_writes_exec() -> None:
+    """v_cmpx narrows EXEC, whatever it compares."""
+    rows = [row for row in ROWS.values() if row.name.startswith("v_cmpx_")]
+    assert len(rows) > 100
+    assert [row.name for row in rows if row.destinations != ("mx",)] == []

@@ -104,6 +104,15 @@ def test_short_floats_are_the_rounded_f32(device: Device, row: BlockFormat, shor
     assert reference.same_bits(dequantize(device, row, blocks, short), wanted)
 
 
+def test_a_product_rounded_to_f16_keeps_the_sign_of_zero() -> None:
+    """Scale -1 times quant 0 is -0: the compiler's fused form of product and rounding, for RDNA, would give +0."""
+    block = np.zeros((1, 34), np.uint8)
+    block[0, :2] = np.array([-1], np.float16).view(np.uint8)
+    for name in ("emulator:gfx1030", "emulator:gfx942"):
+        got = dequantize(Device(name), next(f for f in FORMATS if f.name == "q8_0"), block, "f16")
+        assert (got.view(np.uint16) == 0x8000).all()
+
+
 @named(MATMUL)
 def test_selected_rows_are_dequantized(device: Device, row: BlockFormat) -> None:
     """Rows in any order, repeated, with one or several blocks of the grid for a row."""

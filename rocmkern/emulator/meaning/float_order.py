@@ -113,12 +113,16 @@ def _compare(predicate: str) -> Binary:
 
 for _name, _predicate in PREDICATES.items():
     for _type in ("f16", "f32", "f64"):
-        valu(f"v_cmp_{_name}_{_type} v_cmpx_{_name}_{_type}", f"m = {_type} {_type}")(_compare(_predicate))
+        valu(f"v_cmp_{_name}_{_type}", f"m = {_type} {_type}")(_compare(_predicate))
+        valu(f"v_cmpx_{_name}_{_type}", f"mx = {_type} {_type}")(_compare(_predicate))
 
 
-@valu("v_cmp_class_f16 v_cmpx_class_f16", "m = f16 b16")
-@valu("v_cmp_class_f32 v_cmpx_class_f32", "m = f32 b32")
-@valu("v_cmp_class_f64 v_cmpx_class_f64", "m = f64 b32")
+@valu("v_cmp_class_f16", "m = f16 b16")
+@valu("v_cmp_class_f32", "m = f32 b32")
+@valu("v_cmp_class_f64", "m = f64 b32")
+@valu("v_cmpx_class_f16", "mx = f16 b16")
+@valu("v_cmpx_class_f32", "mx = f32 b32")
+@valu("v_cmpx_class_f64", "mx = f64 b32")
 def compare_class(c: Context, a: Value, wanted: Value) -> Result:
     """Whether the mask holds the class: 0 sNaN, 1 qNaN; 2 −∞, 3 −normal, 4 −subnormal, 5 −0; 6 to 9 above."""
     size, bits = magnitude(a), a.as_int()
