@@ -234,8 +234,8 @@ template <typename T, u32 BM, u32 BN, u32 BK>
 RK_DEVICE void convolve_tiles(const Geometry &geometry, const Extents4 &src, const Extents4 &kernel, const T *image,
                               const T *weights, T *dst) {
     using Acc = product<T>;
-    using Shape = GemmShape<Acc, BM, BN, BK>;
-    __shared__ Acc lds[2 * Shape::buffer] __attribute__((aligned(16)));
+    using Sums = Accumulators<Acc, GemmShape<Acc, BM, BN, BK>>;
+    __shared__ Acc lds[2 * Sums::buffer] __attribute__((aligned(16)));
     const u32 groups = static_cast<u32>(geometry.groups);
     const u32 channels = static_cast<u32>(kernel.dim[0]) / groups;
     const u32 pixels = static_cast<u32>(geometry.out_h * geometry.out_w);
@@ -256,8 +256,8 @@ RK_DEVICE void convolve_tiles(const Geometry &geometry, const Extents4 &src, con
         Walk<T, BM, BK> left({rows, channels, kernel.stride[0], 1}, row);
         ImageWalk<T, BN, BK> right(geometry, src, kernel, plane, column);
         barrier();  // the buffers may still be read for the tile before
-        const auto sums = multiply_tile<Acc, Shape>(left, right, depth, lds);
-        sums.store(dst + (product_number * channels + row) * pixels + column, pixels, channels - row, pixels - column);
+        const auto sums = multiply_tile<Sums>(left, right, depth, lds);
+        sums.store(Corner<T>(dst + product_number * channels * pixels, channels, pixels, row, column));
     }
 }
 

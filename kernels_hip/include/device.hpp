@@ -47,6 +47,11 @@ RK_DEVICE void barrier() {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+RK_DEVICE u32 per_lane(u32 value) {
+    asm("" : "+v"(value));
+    return value;
+}
+
 RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
     return static_cast<u32>(__builtin_amdgcn_ds_bpermute(static_cast<i32>(source_lane << 2), static_cast<i32>(value)));
 }
@@ -111,6 +116,7 @@ RK_DEVICE u32 grid_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
 RK_DEVICE u32 grid_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
 RK_DEVICE u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
 RK_DEVICE void barrier() { __syncthreads(); }
+RK_DEVICE u32 per_lane(u32 value) { return value; }
 RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
     return static_cast<u32>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<i32>(value), static_cast<i32>(source_lane), 31));
 }
@@ -157,6 +163,7 @@ __device__ u32 grid_y();
 __device__ u32 grid_z();
 __device__ u32 lane();
 __device__ void barrier();
+__device__ u32 per_lane(u32 value);
 __device__ u32 shuffle_word(u32 value, u32 source_lane);
 __device__ u64 ballot(bool condition);
 __device__ u32 uniform(u32 value);
@@ -173,6 +180,13 @@ __device__ T atomic_min(T *p, T value);
 // Position in, and width of, a one-dimensional grid.
 RK_DEVICE u64 global_thread() { return static_cast<u64>(block_x()) * block_size_x() + thread_x(); }
 RK_DEVICE u64 global_threads() { return static_cast<u64>(grid_x()) * block_size_x(); }
+
+// The same number, from here on in vector registers: AMD GPUs have a hundred scalar ones, and what all lanes share would
+// crowd them.
+RK_DEVICE u64 per_lane(u64 value) {
+    const u64 high = per_lane(static_cast<u32>(value >> 32));
+    return high << 32 | per_lane(static_cast<u32>(value));
+}
 
 // The value that `source_lane` of the same wave holds; that lane must be active.
 template <typename T>
@@ -195,5 +209,48 @@ template <typename T>
 RK_DEVICE T shuffle_xor(T value, u32 mask) {
     return shuffle(value, lane() ^ mask);
 }
+
+// Matrix cores, which a whole wave drives: sums of 32×32, eight values of both operands a lane and step. gfx90a's flush
+// subnormal inputs, which f16 has within its everyday range, so there they take bf16 alone.
+#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
+template <typename T>
+constexpr bool has_matrix_cores = is_same<T, f16> || is_same<T, bf16>;
+#elif defined(__gfx90a__)
+template <typename T>
+constexpr bool has_matrix_cores = is_same<T, bf16>;
+#else
+template <typename T>
+constexpr bool has_matrix_cores = false;
+#endif
+
+struct MatrixSums {
+    f32 __attribute__((ext_vector_type(16))) value;
+};
+
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
+using MatrixHalves = f16 __attribute__((ext_vector_type(4)));
+using MatrixShorts = i16 __attribute__((ext_vector_type(4)));
+
+RK_DEVICE void matrix_multiply(MatrixSums &sums, MatrixHalves a, MatrixHalves b) {
+    sums.value = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, sums.value, 0, 0, 0);
+}
+RK_DEVICE void matrix_multiply(MatrixSums &sums, MatrixShorts a, MatrixShorts b) {
+    sums.value = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, b, sums.value, 0, 0, 0);
+}
+
+// sums[i][j] += Σ a[i][k] · b[j][k] over 16 k. Lane l holds rows l % 32 of a and of b at k = l / 32 * 8 … + 7; of the
+// sums it holds column l % 32 and in value[r] row r / 4 * 8 + l / 32 * 4 + r % 4.
+template <typename T>
+RK_DEVICE void matrix_multiply_add(MatrixSums &sums, const Pack<T, 8> &a, const Pack<T, 8> &b) {
+    using Half = choose<is_same<T, f16>, MatrixHalves, MatrixShorts>;
+    const auto left = bit_cast<Pack<Half, 2>>(a);
+    const auto right = bit_cast<Pack<Half, 2>>(b);
+    matrix_multiply(sums, left.lane[0], right.lane[0]);
+    matrix_multiply(sums, left.lane[1], right.lane[1]);
+}
+#else
+template <typename T>
+RK_DEVICE void matrix_multiply_add(MatrixSums &, const Pack<T, 8> &, const Pack<T, 8> &) {}
+#endif
 
 }  // namespace rk

@@ -52,7 +52,6 @@ struct Walk {
     using Words = u32 __attribute__((ext_vector_type(sizeof(T) * quad / sizeof(u32))));
 
     const T *corner;
-    u64 depth_stride;
     u64 step_stride;
     u64 line_stride;
     u32 outer_left;
@@ -64,7 +63,6 @@ struct Walk {
 
     RK_DEVICE Walk(const Operand2d<T> &source, u64 outer)
         : corner(source.data + outer * source.outer_stride),
-          depth_stride(source.depth_stride),
           outer_left(left_of(source.outer, outer)) {
         along_k = source.depth_stride == 1 || source.outer_stride != 1;
         step_stride = along_k ? source.depth_stride : source.outer_stride;
@@ -97,7 +95,7 @@ struct Walk {
                 }
             }
         }
-        corner += Depth * depth_stride;
+        corner += Depth * (along_k ? step_stride : line_stride);
     }
     template <typename Acc>
     RK_DEVICE void store(Acc *tile) const {
@@ -114,6 +112,47 @@ struct Walk {
     }
 };
 
+// Where a tile's results go: its first element in a matrix of `pitch` columns, and how much of the matrix is left there.
+template <typename Out>
+struct Corner {
+    Out *first;
+    u64 pitch;
+    u32 rows_left;
+    u32 columns_left;
+    bool has_quads;
+
+    RK_DEVICE Corner(Out *matrix, u64 rows, u64 columns, u64 row, u64 column)
+        : first(matrix + row * columns + column),
+          pitch(columns),
+          rows_left(left_of(rows, row)),
+          columns_left(left_of(columns, column)),
+          has_quads(columns % quad == 0 && is_aligned(matrix + row * columns + column, quad * sizeof(Out))) {}
+
+    // Four results side by side.
+    template <typename Acc>
+    RK_DEVICE void store(u32 row, u32 column, const Acc *sums) const {
+        if (row >= rows_left || column >= columns_left) {
+            return;
+        }
+        Pack<Out, quad> out;
+#pragma unroll
+        for (u32 j = 0; j < quad; ++j) {
+            out.lane[j] = narrow<Out>(static_cast<arith<Out>>(sums[j]));
+        }
+        Out *target = first + row * pitch + column;
+        if (has_quads) {
+            *reinterpret_cast<Pack<Out, quad> *>(target) = out;
+        } else {
+#pragma unroll
+            for (u32 j = 0; j < quad; ++j) {
+                if (column + j < columns_left) {
+                    target[j] = out.lane[j];
+                }
+            }
+        }
+    }
+};
+
 template <typename Acc, u32 BM, u32 BN, u32 BK>
 struct GemmShape {
     static constexpr u32 rows = BM;
@@ -122,12 +161,15 @@ struct GemmShape {
     static constexpr u32 threads_across = 16;
     static constexpr u32 row_groups = BM / quad / threads_across;
     static constexpr u32 column_groups = BN / quad / threads_across;
-    static constexpr u32 buffer = Tile<BM, BK>::words + Tile<BN, BK>::words;
 };
 
 // One thread's share of a tile of the result.
 template <typename Acc, typename Shape>
 struct Accumulators {
+    using Staged = Acc;
+    static constexpr u32 depth = Shape::depth;
+    static constexpr u32 left_words = Tile<Shape::rows, depth>::words;
+    static constexpr u32 buffer = left_words + Tile<Shape::columns, depth>::words;
     Acc sum[Shape::row_groups * quad][Shape::column_groups * quad];
 
     RK_DEVICE static u32 row(u32 i) {
@@ -169,64 +211,43 @@ struct Accumulators {
             }
         }
     }
-    // `corner` is the tile's first element in a result of `pitch` columns.
     template <typename Out>
-    RK_DEVICE void store(Out *corner, u64 pitch, u32 rows_left, u32 columns_left) const {
-        const bool vectors = pitch % quad == 0 && is_aligned(corner, quad * sizeof(Out));
+    RK_DEVICE void store(const Corner<Out> &corner) const {
+        // Rows innermost: whether a column is left is asked once for all of them, and then forgotten.
 #pragma unroll
-        for (u32 i = 0; i < Shape::row_groups * quad; ++i) {
-            const u32 r = row(i);
+        for (u32 g = 0; g < Shape::column_groups; ++g) {
 #pragma unroll
-            for (u32 g = 0; g < Shape::column_groups; ++g) {
-                const u32 c = first_column(g);
-                if (r < rows_left && c < columns_left) {
-                    Pack<Out, quad> out;
-#pragma unroll
-                    for (u32 j = 0; j < quad; ++j) {
-                        out.lane[j] = narrow<Out>(static_cast<arith<Out>>(sum[i][g * quad + j]));
-                    }
-                    Out *target = corner + r * pitch + c;
-                    if (vectors) {
-                        *reinterpret_cast<Pack<Out, quad> *>(target) = out;
-                    } else {
-#pragma unroll
-                        for (u32 j = 0; j < quad; ++j) {
-                            if (c + j < columns_left) {
-                                target[j] = out.lane[j];
-                            }
-                        }
-                    }
-                }
+            for (u32 i = 0; i < Shape::row_groups * quad; ++i) {
+                corner.store(row(i), first_column(g), &sum[i][g * quad]);
             }
         }
     }
 };
 
-// One tile of a product over `depth`: both operands walk there in steps, and the sums come back.
-template <typename Acc, typename Shape, typename Left, typename Right>
-RK_DEVICE Accumulators<Acc, Shape> multiply_tile(Left &left, Right &right, u64 depth, Acc *lds) {
-    constexpr u32 left_words = Tile<Shape::rows, Shape::depth>::words;
-    Accumulators<Acc, Shape> sums;
+// One tile of a product over `depth`: both operands walk there in steps of Sums::depth, and the sums come back.
+template <typename Sums, typename Left, typename Right>
+RK_DEVICE Sums multiply_tile(Left &left, Right &right, u64 depth, typename Sums::Staged *lds) {
+    Sums sums;
     sums.clear();
     u32 buffer = 0;
     // Each turn loads a step, multiplies the one before and stages the new one. One barrier a turn is enough: a buffer is
     // written again only after everybody has passed the barrier of the turn between.
 #pragma unroll 1
-    for (u64 k = 0;; k += Shape::depth) {
+    for (u64 k = 0;; k += Sums::depth) {
         const bool more = k < depth;
         if (more) {
             left.load(left_of(depth, k));
             right.load(left_of(depth, k));
         }
         if (k > 0) {
-            sums.multiply_step(lds + buffer, lds + buffer + left_words);
-            buffer = Shape::buffer - buffer;
+            sums.multiply_step(lds + buffer, lds + buffer + Sums::left_words);
+            buffer = Sums::buffer - buffer;
         }
         if (!more) {
             break;
         }
         left.store(lds + buffer);
-        right.store(lds + buffer + left_words);
+        right.store(lds + buffer + Sums::left_words);
         barrier();
     }
     return sums;

@@ -31,7 +31,7 @@ def symbol(kind: str, t: DType, out: DType) -> str:
 def _kernel(kind: str, tile: tuple[int, int, int], t: DType, out: DType) -> KernelSpec:
     name = symbol(kind, t, out)
     operands = source("info", uint64, nullable=True), source("lhs", t), source("rhs", t), result("dst", out)
-    instance = f"MATMUL({name}, {', '.join(map(str, tile))}, {t.short}, {out.short})"
+    instance = f"{kind.upper()}({name}, {', '.join(map(str, tile))}, {t.short}, {out.short})"
     return KernelSpec(name, "matmul", (*map(scalar, _SIZES), *operands), instance)
 
 
