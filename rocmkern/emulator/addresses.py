@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from attrs import frozen
 
@@ -12,6 +12,8 @@ from rocmkern.emulator.isa.model import Inst, Operand
 from rocmkern.emulator.registers import Registers
 
 Space = Literal["global", "lds", "scratch", "flat", "buffer"]
+
+OUTSIDE: Final = -1  # the address of a lane beyond a buffer's records
 
 SPACE_OF: dict[str, Space] = {
     "DS": "lds", "FLAT": "flat", "GLOBAL": "global", "SCRATCH": "scratch", "MUBUF": "buffer", "MTBUF": "buffer",
@@ -90,25 +92,30 @@ class Addresses:
         return lambda chunk: (self._vector32(0, chunk) + base) & 0xFFFFFFFF
 
     def _buffer(self):  # type: ignore[no-untyped-def]
-        """Linear buffers; a swizzled resource is the scratch of this wave, whose base is 0."""
+        """Linear buffers; a swizzled resource is the scratch of this wave, whose base is 0.
+
+        Lanes beyond the records of a linear one get OUTSIDE: they read 0 and write nothing.
+        """
         w, mods, regs = self.regs.writer, self.inst.mods, self.regs
         low, second = w.halves(regs.scalar(("src", 1), "i64"))
         base = w.combine(low, second & 0xFFFF)
         swizzled = (second & (1 << 31)).ne(0)
         soffset, imm = self._scalar32(2), self._offset()
         stride = (second.lshr(16) & 0x3FFF).zext("i64")
-        fixed = swizzled.select(soffset.lshr(6 if regs.wave_size == 64 else 5), soffset + base) + imm
-        scratch = swizzled.select(w.constant("i64", layout.PRIVATE_APERTURE << 32), 0)
-        start = fixed + scratch
+        records = regs.scalar_part(("src", 1), 2).zext("i64")
+        room = swizzled.select(w.constant("i64", -1), records.compare("ugt", soffset).select(records - soffset, 0))
+        fixed = swizzled.select(soffset.lshr(6 if regs.wave_size == 64 else 5), soffset + base)
+        start = fixed + swizzled.select(w.constant("i64", layout.PRIVATE_APERTURE << 32), 0)
 
         def make(chunk: Value) -> Value:
-            total, register = start.splat(regs.lanes), 0
+            offset, register = imm.splat(regs.lanes), 0
             if mods.idxen:
-                total = total + self._vector32(0, chunk, register) * stride
+                offset = offset + self._vector32(0, chunk, register) * stride
                 register += 1
             if mods.offen:
-                total = total + self._vector32(0, chunk, register)
-            return total
+                offset = offset + self._vector32(0, chunk, register)
+            offset = offset & 0xFFFFFFFF  # loads to LDS take the immediate offset off the vector one, below 0
+            return offset.compare("ult", room).select(offset + start, OUTSIDE)
 
         return make
 

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from hashlib import blake2b
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.emulator import layout as at
@@ -30,6 +30,9 @@ RELATIVE64, ABSOLUTE64 = 13, 3
 _OPERATION = struct.Struct(f"<{3 + at.OP_FIELD_COUNT}Q")
 _MASK = (1 << 64) - 1
 CALLS = frozenset({"s_swappc_b64", "s_call_b64"})
+# Which operands take a register index from here on, by the immediate; it ends with the straight piece of code.
+INDEXING = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask of the immediate
+INDEXED = frozenset({"valu", "lanes", "state"})
 
 
 COUNT = Inst(0, 0, "count", "")  # begins every block
@@ -237,9 +240,13 @@ class Program:
         pending, seen = [start], set[int]()
         self.leaders.add(start)
         while pending:
-            pc, trace = pending.pop(), list[int]()
+            pc, trace, gpr_index = pending.pop(), list[int](), 0
             while pc not in seen and pc not in self._operations:
                 row, inst = self._decode(pc, kernel)
+                if inst.name in INDEXING:
+                    gpr_index = inst.imm & INDEXING[inst.name]
+                if gpr_index and (row.unit in INDEXED or inst.name in INDEXING):
+                    inst.mods = evolve(inst.mods, gpr_index=gpr_index)
                 self.instructions[pc] = row, inst
                 seen.add(pc)
                 trace.append(pc)

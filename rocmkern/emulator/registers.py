@@ -43,6 +43,10 @@ class Registers(Protocol):
         """A scalar register (i32) or pair (i64)."""
         ...
 
+    def scalar_part(self, place: Place, register: int) -> Value:
+        """One of the operand's scalar registers, i32."""
+        ...
+
     def write_scalar(self, place: Place, value: Value) -> None: ...
 
     def constant(self, place: Place, element: str, bits: int) -> Value:

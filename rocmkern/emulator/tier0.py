@@ -85,7 +85,7 @@ class OutOfLine:
         if place[0] == "temp":
             base = w.at(self.wave(), at.WAVE_TEMP + place[1] * self.wave_size * 4)
         else:
-            base = w.at(w.at(self.wave(), self.open_field(self._number(place))), register * self.wave_size * 4)
+            base = w.at(self.rows(place), register * self.wave_size * 4)
         return base if chunk.constant == 0 else w.at(base, chunk * (4 * self.lanes))
 
     def vector(self, place: Place, register: int, chunk: Value) -> Value:
@@ -100,6 +100,10 @@ class OutOfLine:
 
     def scalar(self, place: Place, element: str) -> Value:
         return self.writer.load(self.writer.at(self.wave(), self.open_field(self._number(place))), element, 0, 4)
+
+    def scalar_part(self, place: Place, register: int) -> Value:
+        w = self.writer
+        return w.load(w.at(w.at(self.wave(), self.open_field(self._number(place))), 4 * register), "i32", 0, 4)
 
     def write_scalar(self, place: Place, value: Value) -> None:
         self.writer.store(value, self.writer.at(self.wave(), self.open_field(self._number(place))), 4)
@@ -135,7 +139,18 @@ class OutOfLine:
         return ("temp", register & 1)
 
     def rows(self, place: Place) -> Value:
-        return self.writer.at(self.wave(), self.open_field(self._number(place)))
+        rows = self.writer.at(self.wave(), self.open_field(self._number(place)))
+        if not self._is_indexed(place):
+            return rows
+        index = self.special("m0", "i32") & 0xFF
+        return self.writer.at(rows, index.zext("i64") * (4 * self.wave_size))
+
+    def _is_indexed(self, place: Place) -> bool:
+        """Whether gfx9's register index is added to an operand."""
+        kind, number = place
+        operand = (self.inst.dst if kind == "dst" else self.inst.src)[number]
+        bit = 3 if kind == "dst" else number
+        return operand.kind == "v" and bool(self.inst.mods.gpr_index >> bit & 1)
 
 
 @define
@@ -164,6 +179,10 @@ class StateRegisters:
     def write_scalar(self, value: Value) -> None:
         if self.inst.dst[0].value != NULL:
             self.regs.write_scalar(("dst", 0), value)
+
+
+def is_to_lds(inst: Inst) -> bool:
+    return inst.mods.lds or "_load_lds_" in inst.name
 
 
 def place_of(operand: Operand, wave_size: int) -> int:
@@ -373,10 +392,28 @@ class HandlerBuilder:
         for which, spots in enumerate(wheres):
             skip = which * access.bits // 32 * access.count * self.wave_size * 4
             null = Value(w, "ptr", 0, "null")
+            if is_to_lds(self.inst):
+                self._load_to_lds(w, regs, function, mask, spots)
+                continue
             source = data[which] if which < len(data) else data[0] if data else None
             source_rows = regs.rows(source) if source else null
             result_rows = w.at(regs.rows(result), skip) if result else null
             self._call(w, function, mask, spots, source_rows, result_rows)
+
+    def _load_to_lds(self, w: Writer, regs: OutOfLine, load: AccessFunction, mask: Value, spots: Value) -> None:
+        """Lane after lane from M0 and the immediate offset on, each as many dwords as it loads."""
+        null, count = Value(w, "ptr", 0, "null"), load.access.count
+        loaded = w.buffer(4 * self.wave_size * count)
+        self._call(w, load, mask, spots, null, loaded)
+        first = regs.special("m0", "i32").zext("i64") + regs.immediate(0)
+        places = w.buffer(8 * self.wave_size)
+        for chunk in regs.chunks():
+            lane = w.vector("i64", list(range(regs.lanes))) + chunk * regs.lanes
+            w.store(lane * (4 * count) + first, w.at(places, chunk * (8 * regs.lanes)), 64)
+        row = ROWS[f"ds_write_b{32 * count}"]
+        assert row.access is not None
+        store = AccessFunction(row, row.access, "lds", self.wave_size, False)
+        self._call(w, store, mask, places, loaded, null)
 
     def _data_places(self) -> tuple[list[Place], Place | None]:
         first = {"DS": 1, "VDS": 1, "MUBUF": 3, "MTBUF": 3, "VBUFFER": 3}.get(self.inst.encoding, 2)

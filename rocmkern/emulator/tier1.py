@@ -188,6 +188,9 @@ class Inline:
             return pair
         return pair.lshr(32).trunc("i32") if index & 1 else pair.trunc("i32")
 
+    def scalar_part(self, place: Place, register: int) -> Value:
+        return self.read_scalar(self._first(place) + register, "i32")
+
     def write_scalar(self, place: Place, value: Value) -> None:
         self.write_scalar_at(self._first(place), value)
 
@@ -387,6 +390,9 @@ class UnitBuilder:
         regs.begin_block(full)
         for pc in block.pcs:
             row, inst = self.flow.code[pc]
+            if inst.mods.gpr_index and row.unit != "salu":  # registers that are chosen at run time lie in memory
+                w.jump(self._back_to_tier0(pc))
+                return
             regs.inst = inst
             self._instruction(row, inst)
         self._leave(block, full)

@@ -83,6 +83,7 @@ class Mods:
     gds: bool = False
     tfe: bool = False
     format: int = 0  # of typed buffer access
+    gpr_index: int = 0  # gfx9: M0 is added to the vector registers of sources (bits 0 to 2) and destination (bit 3)
 
 
 PLAIN: Final = Mods()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocmkern.emulator.meaning.api import State, control, state
+from rocmkern.emulator.ir import Value
+from rocmkern.emulator.meaning.api import Context, Result, State, control, salu, state
 from rocmkern.errors import UnsupportedInstruction
 
 MODE: Final = 1
@@ -56,6 +57,26 @@ def set_denormals(s: State) -> None:
     if s.inst.imm & 0xF != 0xF:
         raise UnsupportedInstruction(f"s_denorm_mode: mode {s.inst.imm:#x} is not known to the emulator; it has 0xf")
 
+
+@salu("s_set_gpr_idx_on", "m0 = b32 m0")
+def index_registers(c: Context, index: Value, old: Value) -> Result:
+    """The index and what it is added to; the translator marks the instructions up to s_set_gpr_idx_off."""
+    return (old & ~0xF0FF) | (index & 0xFF) | (c.mods.gpr_index << 12)
+
+
+@salu("s_set_gpr_idx_mode", "m0 = m0")
+def index_mode(c: Context, old: Value) -> Result:
+    """What the index is added to."""
+    return (old & ~0xF000) | (c.mods.gpr_index << 12)
+
+
+@salu("s_set_gpr_idx_idx", "m0 = b32 m0")
+def index_value(c: Context, index: Value, old: Value) -> Result:
+    """The index alone."""
+    return (old & ~0xFF) | (index & 0xFF)
+
+
+control("s_set_gpr_idx_off", "nop")
 
 # Who signals waits before it goes on to anything that depends on it, so the wait is the whole barrier.
 control("s_barrier_signal", "nop")
