@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.emulator.cases import TARGETS, Case, active, assembled, identify, integers, known, masks, seeds, wrapped
+from tests.emulator.cases import (
+    TARGETS,
+    Case,
+    active,
+    assembled,
+    integers,
+    known,
+    masks,
+    seeds,
+    values,
+    wrapped,
+)
 from tests.emulator.instructions import Bench, bench, knows
 
 EXAMPLES = 6
@@ -31,13 +42,26 @@ COMPARISONS = tuple(
     for predicate, define in COMPARE.items()
     for of in ("u16", "i16", "u32", "i32", "u64", "i64")
 )
+FLOAT_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "f": lambda a, b: False, "lt": operator.lt, "eq": operator.eq, "le": operator.le, "gt": operator.gt,
+    "lg": lambda a, b: a < b or a > b, "ge": operator.ge, "o": lambda a, b: a == a and b == b,
+    "u": lambda a, b: a != a or b != b, "nge": lambda a, b: not a >= b, "nlg": lambda a, b: not (a < b or a > b),
+    "ngt": lambda a, b: not a > b, "nle": lambda a, b: not a <= b, "neq": operator.ne,
+    "nlt": lambda a, b: not a < b, "tru": lambda a, b: True,
+}  # fmt: skip
+COMPARISONS += tuple(
+    Case(f"v_{kind}_{predicate}_{of}", "u32", (of, of), define)
+    for kind in ("cmp", "cmpx")
+    for predicate, define in FLOAT_COMPARE.items()
+    for of in ("f16", "f32", "f64")
+)
 
 
 def comparison_text(target: str, case: Case) -> str:
     dst = "" if case.name.startswith("v_cmpx") and target in ("gfx1030", "gfx1100", "gfx1201") else "vcc, "
     if dst and target in ("gfx1030", "gfx1100", "gfx1201"):
         dst = "vcc_lo, "
-    pair = "v[2:3], v[4:5]" if case.sources[0] in ("u64", "i64") else "v2, v4"
+    pair = "v[2:3], v[4:5]" if case.sources[0] in ("u64", "i64", "f64") else "v2, v4"
     return f"{case.name}_e32 {dst}{pair}"
 
 
@@ -46,22 +70,25 @@ def compared(target: str) -> Bench:
     return bench(target, {c.key: comparison_text(target, c) for _, c in known(COMPARISONS, (target,))})
 
 
-@pytest.mark.parametrize(("target", "case"), known(COMPARISONS), ids=identify)
+@pytest.mark.parametrize("kind", ["u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64"])
+@pytest.mark.parametrize("target", TARGETS)
 @settings(max_examples=4, deadline=None)
 @given(seed=seeds, mask=masks)
-def test_comparison_sets_the_bits_of_active_lanes(target: str, case: Case, seed: int, mask: int) -> None:
+def test_comparison_sets_the_bits_of_active_lanes(target: str, kind: str, seed: int, mask: int) -> None:
     """VCC gets the comparison in active lanes and 0 elsewhere; v_cmpx narrows EXEC, and writes VCC on CDNA only."""
     on = compared(target)
     rng = np.random.default_rng(seed)
-    a, b = (integers(rng, case.sources[0], on.lanes) for _ in range(2))
+    a, b = (values(rng, kind, on.lanes) for _ in range(2))
     b = np.where(rng.random(on.lanes) < 0.3, a, b)
     lanes = active(mask, on.lanes)
-    wanted = mask_of([bool(lanes[i] and case.define(int(a[i]), int(b[i]))) for i in range(on.lanes)])
-    outcome = on.run(case.key, {2: a, 4: b}, exec_mask=mask, vcc=0x5555)
-    writes_exec = case.name.startswith("v_cmpx")
-    writes_vcc = not writes_exec or target in ("gfx90a", "gfx942", "gfx950")
-    assert outcome.vcc == (wanted if writes_vcc else 0x5555)
-    assert outcome.exec_mask == (wanted if writes_exec else mask & ((1 << on.lanes) - 1))
+    number = float if kind[0] == "f" else int
+    for _, case in known([c for c in COMPARISONS if c.sources[0] == kind], (target,)):
+        wanted = mask_of([bool(lanes[i] and case.define(number(a[i]), number(b[i]))) for i in range(on.lanes)])
+        outcome = on.run(case.key, {2: a, 4: b}, exec_mask=mask, vcc=0x5555)
+        writes_exec = case.name.startswith("v_cmpx")
+        writes_vcc = not writes_exec or target in ("gfx90a", "gfx942", "gfx950")
+        assert outcome.vcc == (wanted if writes_vcc else 0x5555), case.name
+        assert outcome.exec_mask == (wanted if writes_exec else mask & ((1 << on.lanes) - 1)), case.name
 
 
 CARRIES: dict[str, Callable[[int, int, int], tuple[int, bool]]] = {
@@ -138,6 +165,38 @@ def test_wide_multiply_add(target: str, name: str, seed: int, mask: int) -> None
     exact = [wrapped(int(a[i]) * int(b[i]) + int(c[i]), into) for i in range(on.lanes)]
     wanted = np.where(active(mask, on.lanes), np.array(exact, c.dtype), old)
     np.testing.assert_array_equal(outcome.vector(10, c.dtype.type), wanted)
+
+
+CLASSES = ("snan", "qnan", "-inf", "-normal", "-subnormal", "-0", "+0", "+subnormal", "+normal", "+inf")
+
+
+def class_of(value: np.floating) -> int:  # type: ignore[type-arg]
+    """The class bit of one number."""
+    info = np.finfo(value.dtype)
+    bits = int(value.view(f"u{value.dtype.itemsize}"))
+    if value != value:
+        return 1 if bits >> (info.nmant - 1) & 1 else 0
+    size = abs(value)
+    kind = 3 if size == np.inf else 0 if size == 0 else 1 if size < info.tiny else 2
+    return 5 - kind if np.signbit(value) else 6 + kind
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=10, deadline=None)
+@given(seed=seeds, mask=masks)
+def test_class_test_looks_up_a_bit(target: str, seed: int, mask: int) -> None:
+    """Bit i of the mask operand says whether class i counts; f16, f32, f64."""
+    vcc = "vcc" if target.startswith("gfx9") else "vcc_lo"
+    texts = {k: f"v_cmp_class_{k}_e32 {vcc}, {'v[2:3]' if k == 'f64' else 'v2'}, v4" for k in ("f16", "f32", "f64")}
+    on = bench(target, texts)
+    rng = np.random.default_rng(seed)
+    for kind in texts:
+        x = values(rng, kind, on.lanes)
+        wanted = rng.integers(0, 1 << len(CLASSES), on.lanes).astype(np.uint32)
+        outcome = on.run(kind, {2: x, 4: wanted}, exec_mask=mask)
+        lanes = active(mask, on.lanes)
+        bits = [bool(lanes[i] and wanted[i] >> class_of(x[i]) & 1) for i in range(on.lanes)]
+        assert outcome.vcc == mask_of(bits), kind
 
 
 def test_cases_are_found_on_every_target() -> None:

@@ -11,7 +11,7 @@ Operands are separated by commas, in the order of the encoding's fields; `-` sta
   a       LDS address; every other LDS source is data
 Memory rows list data only; addresses follow from the encoding.
 Flags: x no VOP3 form; o op_sel in VOP3 (for short instructions from gfx11 on);
-k packed halves though not VOP3P; r returns the old value when
+k packed halves though not VOP3P; w writes its source too, as a second `dst`; r returns the old value when
 the cache bits say so; 2 two offsets; n no vector address; z no operand at all; p prefetch with an immediate length.
 """
 

@@ -114,7 +114,7 @@ def operand_text(isa: str, operand: Operand, slot: Slot) -> str:
 
 
 def _alu(isa: str, inst: Inst, row: Row) -> tuple[list[str], list[str]]:
-    operands = [register_text(isa, operand) for operand in inst.dst]
+    operands = [register_text(isa, operand) for operand in inst.dst[: len(row.dst)]]
     operands += [
         _modified(operand_text(isa, operand, slot), operand, inst, place)
         for place, (operand, slot) in enumerate(zip(inst.src, row.src, strict=True))

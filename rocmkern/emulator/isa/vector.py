@@ -61,7 +61,10 @@ def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, co
             src.append(_short_source(t, slot, code))
     if "k" in row.flags:
         mods = _both_halves(mods)
-    return Inst(pc, size, row.name, encoding, _short_dst(t, row, words[i] >> 17 & 255), tuple(src), mods)
+    dst = _short_dst(t, row, words[i] >> 17 & 255)
+    if "w" in row.flags:
+        dst = (*dst, *src)
+    return Inst(pc, size, row.name, encoding, dst, tuple(src), mods)
 
 
 @cache
