@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rocmkern.dtypes import *
     from rocmkern.kernels.cache import *
     from rocmkern.ops.composed import *
+    from rocmkern.ops.conv import *
     from rocmkern.ops.creation import *
     from rocmkern.ops.datatypes import *
     from rocmkern.ops.indexing import *
@@ -45,6 +46,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Trace", "default_device", "devices",
     ),
     "ops.composed": ("clip", "conj", "imag", "positive", "real", "tril", "triu"),
+    "ops.conv": (
+        "avg_pool2d", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "interpolate", "max_pool2d",
+    ),
     "ops.creation": (
         "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
         "ones", "ones_like", "zeros", "zeros_like",
@@ -59,7 +63,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "tile", "unstack",
     ),
     "ops.nn": (
-        "cross_entropy", "elu", "embedding", "layer_norm", "linear", "log_softmax", "normalize", "rms_norm",
+        "cross_entropy", "elu", "embedding", "layer_norm", "linear", "log_softmax", "normalize", "rms_norm", "rope",
         "scaled_dot_product_attention", "softmax",
     ),
     "ops.reduction": (

@@ -47,3 +47,13 @@ def convolution(
     why = f"{tiles} tiles of {TILE[0]} channels × {TILE[1]} pixels"
     plan = LaunchPlan((grid, 1, 1), (THREADS, 1, 1), 0, f"conv2d_tiles_{t.short}", why)
     return evolve(plan, why="there is nothing to do") if tiles == 0 else plan
+
+
+def planned(
+    shape: tuple[int, ...], pixels_in: int, groups: int, t: DType, contiguous_weights: bool, device: DeviceInfo
+) -> LaunchPlan:
+    """`convolution` for a result of that shape (b, c, h, w)."""
+    batch, channels, height, width = shape
+    return convolution(
+        batch, channels, pixels_in, height * width, groups, t, device, contiguous_weights=contiguous_weights
+    )

@@ -104,3 +104,9 @@ def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:
     if per_line > 1:
         why = f"{why}; {per_line} parts of {part} elements"
     return RowPlan(teams(lines * per_line if n else 0, width, device, variant="scan", why=why), part, per_line)
+
+
+def teams_of_parts(parts: int, part: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
+    """A plan for split_* ahead of a running total: a team a part."""
+    width = min(TEAM, _power_of_two(-(-part // (PACKS * pack_width(itemsize)))), device.max_threads_per_block)
+    return teams(parts, width, device, variant="parts", why=f"{width} threads a part of {part}")

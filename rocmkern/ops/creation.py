@@ -12,11 +12,12 @@ from rocmkern import dlpack
 from rocmkern.dtypes import DType, bool_, float64
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
+from rocmkern.kernels import plans
 from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_shape
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
 from rocmkern.ops.elementwise import broadcast
+from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
-from rocmkern.ops.launch import encode, kernel, threads_for
 from rocmkern.ops.movement import write
 from rocmkern.promotion import DEFAULT_FLOAT, DEFAULT_INT, Scalar, check_range, scalar_dtype
 from rocmkern.runtime import Device, default_device
@@ -174,9 +175,9 @@ def full(
     if result.size:
         short = "u8" if wanted is bool_ else wanted.short
         value = encode(bool(fill_value) if wanted is bool_ else fill_value, wanted)
-        kernel(result.device, f"fill_{short}")(
-            threads_for(result.size, wanted.itemsize), result.address, value, result.size
-        )
+        here = context(result.device)
+        plan = here.plan(plans.elementwise, result.size, (wanted.itemsize,))
+        here.kernel(result.device, f"fill_{short}").run(plan, result.address, value, result.size)
     return result
 
 

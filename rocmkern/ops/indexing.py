@@ -7,6 +7,7 @@ from typing import Final
 
 from rocmkern.dtypes import bool_, int64
 from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels.plans import BLOCK
 from rocmkern.layout import broadcast_shapes, normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
@@ -21,7 +22,6 @@ from rocmkern.promotion import DEFAULT_FLOAT, promote, scalar_dtype
 from rocmkern.tensor import Operand, Tensor
 
 _TILE: Final = 4096  # elements of a mask that one block counts
-_THREADS: Final = 256
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
@@ -46,14 +46,12 @@ def positions(x: Tensor) -> Tensor:
         return empty((0,), int64, x.device)
     counts = empty((tiles + 1,), int64, x.device)
     sizes = (values.size, _TILE, values.address)
-    kernel(x.device, f"nonzero_count_{x.dtype.short}").blocks(tiles, _THREADS, *sizes, counts.address)
-    kernel(x.device, "nonzero_scan").blocks(1, _THREADS, tiles, counts.address)
+    kernel(x.device, f"nonzero_count_{x.dtype.short}")(tiles * BLOCK, *sizes, counts.address)
+    kernel(x.device, "nonzero_scan")(BLOCK, tiles, counts.address)
     total = int(counts.view(counts.layout.narrow(0, tiles, 1)).item())
     result = empty((total,), int64, x.device)
     if total:
-        kernel(x.device, f"nonzero_write_{x.dtype.short}").blocks(
-            tiles, _THREADS, *sizes, counts.address, result.address
-        )
+        kernel(x.device, f"nonzero_write_{x.dtype.short}")(tiles * BLOCK, *sizes, counts.address, result.address)
     return result
 
 

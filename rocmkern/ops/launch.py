@@ -8,61 +8,96 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from threading import local
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
-from attrs import frozen
+from attrs import define, field
 
-from rocmkern.drivers.protocol import Driver
+from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.dtypes import DType
+from rocmkern.kernels import plans
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.families import spec
+from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape, collapse, contiguous
 from rocmkern.runtime import Device, DeviceMemory, Function
 from rocmkern.tensor import Tensor
 
-BLOCK: Final = 256
-_VECTOR_BYTES: Final = 16
-_MAX_GRID: Final = (1 << 32) // BLOCK - 1  # AMD: fewer than 2^32 threads in a grid; the kernels loop over the rest
-_KEPT_LAYOUTS: Final = 4096
+_KEPT: Final = 4096  # plans, layouts
+Plan = TypeVar("Plan")
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Kernel:
     """One kernel on one device. Its arguments are addresses, sizes and encoded scalars; nothing is checked."""
 
     function: Function
     pack: Callable[..., bytes]
+    context: Context
 
-    def __call__(self, threads: int, *arguments: int | float | bytes) -> None:
-        """Launch at least `threads` threads in blocks of 256, or as many as a grid can have."""
-        grid = min(-(-threads // BLOCK), _MAX_GRID)
-        self.function.launch_packed(self.pack(*arguments), grid=grid, block=BLOCK)
+    def run(self, plan: LaunchPlan, *arguments: int | float | bytes) -> None:
+        """Launch as planned."""
+        if plan.grid[0]:
+            self.function.launch_packed(self.pack(*arguments), grid=plan.grid, block=plan.block)
 
-    def blocks(self, grid: int, block: int | tuple[int, int, int], *arguments: int | float | bytes) -> None:
-        """Launch `grid` blocks of a given size."""
-        self.function.launch_packed(self.pack(*arguments), grid=grid, block=block)
+    def __call__(self, units: int, *arguments: int | float | bytes) -> None:
+        """Launch a thread for each unit of work, or as many as a grid can have."""
+        self.run(self.context.plan(_a_thread_a_unit, units), *arguments)
 
 
-class _Kernels(local):
+def _a_thread_a_unit(units: int, info: DeviceInfo) -> LaunchPlan:
+    return plans.over_units(units, info, variant="units", why="a thread a unit of work")
+
+
+@define(eq=False)
+class Context:
+    """What a thread keeps of a device: kernels by symbol, plans by sizes."""
+
+    info: DeviceInfo
+    _kernels: dict[str, Kernel] = field(init=False, factory=dict)
+    _plans: dict[tuple[Any, ...], Any] = field(init=False, factory=dict)
+
+    def kernel(self, device: Device, symbol: str) -> Kernel:
+        """The kernel of that symbol. Raises KernelNotFound, TargetNotBuilt."""
+        found = self._kernels.get(symbol)
+        if found is None:
+            function = get_kernel(spec(symbol).family, symbol, device)
+            found = self._kernels[symbol] = Kernel(function, function.pack_values, self)
+        return found
+
+    def plan(self, make: Callable[..., Plan], *sizes: Any, contiguous: bool | None = None) -> Plan:
+        """`make(*sizes, device info)`, made once."""
+        key = (make, sizes, contiguous)
+        found: Plan | None = self._plans.get(key)
+        if found is None:
+            if len(self._plans) >= _KEPT:
+                self._plans.clear()
+            options = {} if contiguous is None else {"contiguous": contiguous}
+            found = self._plans[key] = make(*sizes, self.info, **options)
+        return found
+
+
+class _Contexts(local):
     def __init__(self) -> None:
-        self.of: dict[Driver, dict[str, Kernel]] = {}
+        self.of: dict[Driver, Context] = {}
 
 
-_kernels = _Kernels()
+_contexts = _Contexts()
 _layouts: dict[Driver, dict[Shape, DeviceMemory]] = {}
+
+
+def context(device: Device) -> Context:
+    """The calling thread's context of a device."""
+    driver = device.driver
+    found = _contexts.of.get(driver)
+    if found is None:
+        found = _contexts.of.setdefault(driver, Context(driver.info))
+    return found
 
 
 def kernel(device: Device, symbol: str) -> Kernel:
     """The kernel of that symbol on a device. Raises KernelNotFound, TargetNotBuilt."""
-    table = _kernels.of.get(device.driver)
-    if table is None:
-        table = _kernels.of.setdefault(device.driver, {})
-    found = table.get(symbol)
-    if found is None:
-        function = get_kernel(spec(symbol).family, symbol, device)
-        found = table.setdefault(symbol, Kernel(function, function.pack_values))
-    return found
+    return context(device).kernel(device, symbol)
 
 
 def layout_info(device: Device, words: Shape) -> int:
@@ -72,7 +107,7 @@ def layout_info(device: Device, words: Shape) -> int:
         table = _layouts.setdefault(device.driver, {})
     memory = table.get(words)
     if memory is None:
-        if len(table) >= _KEPT_LAYOUTS:
+        if len(table) >= _KEPT:
             table.clear()
         memory = device.alloc(8 * len(words))
         memory.copy_from_host(array("q", words))
@@ -110,17 +145,14 @@ def strided(shape: Shape, *tensors: Tensor) -> tuple[int, int]:
     return len(dims), layout_info(tensors[0].device, sum(strides, dims))
 
 
-def threads_for(size: int, itemsize: int) -> int:
-    """Threads of an elementwise kernel: one for each 16 bytes of the widest operand."""
-    return -(-size * itemsize // _VECTOR_BYTES)
-
-
 def elementwise(symbol: str, out: Tensor, inputs: Sequence[Tensor], *scalars: int | float | bytes) -> Tensor:
     """Run `out[i] = f(scalars…, inputs[0][i], …)`; the inputs have `out`'s shape, `out` is contiguous."""
     size = out.layout.size
     if size:
         num_dims, info = strided(out.layout.shape, *inputs)
-        widest = max(t.dtype.itemsize for t in (out, *inputs))
-        threads = threads_for(size, widest) if not info else size
-        kernel(out.device, symbol)(threads, size, num_dims, info, *scalars, *[t.address for t in inputs], out.address)
+        here = context(out.device)
+        itemsizes = (out.dtype.itemsize, *[t.dtype.itemsize for t in inputs])
+        plan = here.plan(plans.elementwise, size, itemsizes, contiguous=not info)
+        addresses = [t.address for t in inputs]
+        here.kernel(out.device, symbol).run(plan, size, num_dims, info, *scalars, *addresses, out.address)
     return out

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final
 
 from rocmkern.dtypes import DType, bool_, float32
 from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels import plans_matmul
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
 from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
-from rocmkern.ops.launch import empty, kernel, layout_info, word
+from rocmkern.ops.launch import context, empty, layout_info, word
 from rocmkern.ops.manipulation import moveaxis, permute_dims, reshape
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_binary import multiply
 from rocmkern.tensor import Tensor
-
-_THREADS: Final = 256
-_TILE: Final = 64
-_WIDE_TILE: Final = 128
-_WIDE: Final = ("f16", "bf16", "f32")
-_MANY_TILES: Final = 256  # wide tiles pay once they fill the device
 
 
 def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
@@ -67,12 +61,10 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     simple = len(dims) < 2
     num_dims, info = (0, 0) if simple else (len(dims), layout_info(a.device, dims + left_steps + right_steps))
     count = prod(batch)
-    tiles = -(-m // _WIDE_TILE) * -(-n // _WIDE_TILE) * count
-    wide_tiles = tiles >= _MANY_TILES and a.dtype.short in _WIDE
-    tile = _WIDE_TILE if wide_tiles else _TILE
-    kernel(a.device, f"matmul{'_wide' if wide_tiles else ''}_{a.dtype.short}").blocks(
-        min(-(-m // tile) * -(-n // tile) * count, 1 << 22),
-        _THREADS,
+    here = context(a.device)
+    plan = here.plan(plans_matmul.product, count, m, n, a.dtype, a.dtype)
+    here.kernel(a.device, plan.variant).run(
+        plan,
         *(m, n, k, count),
         *map(word, (left_steps[0] if simple and dims else 0, *a.strides[-2:])),
         *map(word, (right_steps[0] if simple and dims else 0, *b.strides[-2:])),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from math import sqrt as root
-from typing import Final
 
 from rocmkern.dtypes import DType, float32
 from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.indexing import gather, select, where
-from rocmkern.ops.launch import elementwise, empty, encode, kernel
+from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis, squeeze
 from rocmkern.ops.reduction import mean, sum
@@ -21,18 +21,9 @@ from rocmkern.ops.rows_unary import negative, sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
 
-_THREADS: Final = 256
-_ELEMENTS_PER_THREAD: Final = 8
-
 
 def _floats(operation: str, x: Tensor) -> Tensor:
     return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
-
-
-def _row_block(columns: int) -> tuple[int, int, int]:
-    """A block of teams, one a row: threads by the row's length."""
-    width = min(1 << max(-(-columns // _ELEMENTS_PER_THREAD) - 1, 0).bit_length(), _THREADS)
-    return width, _THREADS // width, 1
 
 
 def _over_rows(symbol: str, x: Tensor, *before: int | float, after: tuple[int, ...] = ()) -> Tensor:
@@ -44,9 +35,10 @@ def _over_rows(symbol: str, x: Tensor, *before: int | float, after: tuple[int, .
     if result.size:
         columns = x.shape[-1]
         rows = x.size // columns
-        block = _row_block(columns)
-        kernel(x.device, f"{symbol}_{x.dtype.short}").blocks(
-            min(-(-rows // block[1]), 1 << 20), block, rows, columns, *before, source.address, *after, result.address
+        here = context(x.device)
+        plan = here.plan(plans_rows.normalization, rows, columns, x.dtype.itemsize)
+        here.kernel(x.device, f"{symbol}_{x.dtype.short}").run(
+            plan, rows, columns, *before, source.address, *after, result.address
         )
     return result
 
@@ -143,7 +135,7 @@ def scaled_dot_product_attention(
 
 
 def _additive(mask: Tensor, dtype: DType) -> Tensor:
-    return where(mask, 0.0, float("-inf")) if mask.dtype.kind == "bool" else cast(mask, dtype)
+    return cast(where(mask, 0.0, float("-inf")) if mask.dtype.kind == "bool" else mask, dtype)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
@@ -153,3 +145,26 @@ def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     ids = checked_ids(targets, logits.shape[1], 1, "cross_entropy")
     chosen = gather(log_softmax(logits), expand_dims(ids, axis=1), 1)
     return negative(mean(squeeze(chosen, 1)))
+
+
+def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -> Tensor:
+    """Rotary position embedding of (batch, heads, length, features) by tables (length, features/2).
+
+    A pair to rotate is one feature of each half, or two neighbours where `interleaved`.
+    """
+    values = _floats("rope", x)
+    if values.ndim != 4 or values.shape[-1] % 2:
+        raise ShapeError(f"rope: shape {x.shape}; it takes (batch, heads, length, features), features even")
+    if cos.shape != sin.shape or cos.shape != (values.shape[2], values.shape[3] // 2):
+        raise ShapeError(f"rope: tables {cos.shape} and {sin.shape} for {x.shape}; use (length, features/2)")
+    if values.dtype.short == "f8_e4m3":
+        return cast(rope(cast(values, float32), cos, sin, interleaved=interleaved), values.dtype)
+    source, tables = packed(values), [packed(cast(t, values.dtype)) for t in (cos, sin)]
+    result = empty(source.shape, source.dtype, source.device)
+    batch, heads, length, features = source.shape
+    sizes = (batch * heads, length * features, *(() if interleaved else (features,)), 0)
+    if result.size:
+        kernel(source.device, f"rope{'_i' if interleaved else ''}_{source.dtype.short}")(
+            source.size // 2, source.address, tables[0].address, tables[1].address, result.address, *sizes
+        )
+    return result

@@ -9,12 +9,11 @@ from rocmkern.dtypes import int64, uint32
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_sort
 from rocmkern.kernels.catalogue import bits_type
-from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.kernels.plans_sort import SortPlan
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.elementwise import as_tensor
-from rocmkern.ops.launch import empty, kernel
+from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.manipulation import moveaxis
 from rocmkern.tensor import Tensor
 
@@ -51,8 +50,6 @@ def top_k(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> tupl
 def _rows(operation: str, x: Tensor, axis: int) -> tuple[int, Tensor]:
     """The axis from the front, and the tensor contiguous with that axis last."""
     at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
-    if x.shape[at] > 0xFFFFFFFE:
-        raise ShapeError(f"{operation}: axis {at} has {x.shape[at]} values; positions are 32-bit")
     return at, packed(moveaxis(x, at, -1))
 
 
@@ -63,13 +60,13 @@ def _sorted(x: Tensor, descending: bool, kept: int, *, values: bool, indices: bo
     if not prod(shape):
         return empty(shape, x.dtype, x.device), empty(shape, uint32, x.device)
     rows = x.size // columns
-    plan = plans_sort.sort(rows, columns, x.dtype.itemsize, x.device.info)
+    plan = context(x.device).plan(plans_sort.sort, rows, columns, x.dtype.itemsize)
     if plan.is_radix:
         return _taken(x, _radix(x, plan, descending), kept, values=values)
     found = empty(shape if values else (0,), x.dtype, x.device)
     positions = empty(shape if indices else (0,), uint32, x.device)
-    kernel(x.device, f"sort_rows_{x.dtype.short}").blocks(
-        *_geometry(plan.sort),
+    kernel(x.device, f"sort_rows_{x.dtype.short}").run(
+        plan.sort,
         x.address,
         found.address if values else 0,
         positions.address if indices else 0,
@@ -82,25 +79,20 @@ def _sorted(x: Tensor, descending: bool, kept: int, *, values: bool, indices: bo
     return found, positions
 
 
-def _geometry(plan: LaunchPlan) -> tuple[int, int]:
-    return plan.grid[0], plan.block[0]
-
-
 def _radix(x: Tensor, plan: SortPlan, descending: bool) -> Tensor:
     """The sorted positions of long rows: passes of count, scan and scatter, eight bits of the key at a time."""
     key = bits_type(x.dtype)
     keys = [empty(x.shape, key, x.device) for _ in range(2)]
     positions = [empty(x.shape, uint32, x.device) for _ in range(2)]
     counts, totals = (empty((n,), uint32, x.device) for n in (plan.counts, plan.totals))
-    kernel(x.device, f"sort_keys_{x.dtype.short}")(x.size, x.size, x.address, keys[0].address, descending)
-    passes, scan = _geometry(plan.sort), _geometry(plan.scan)
+    kernel(x.device, f"sort_keys_{x.dtype.short}").run(plan.keys, x.size, x.address, keys[0].address, descending)
     for number in range(plan.passes):
         source, target = number % 2, 1 - number % 2
         sizes = (plan.rows, plan.ncols, plan.tiles, _DIGIT_BITS * number)
-        kernel(x.device, f"radix_count_{key.short}").blocks(*passes, keys[source].address, counts.address, *sizes)
-        kernel(x.device, "radix_scan").blocks(*scan, plan.totals, plan.tiles, counts.address, totals.address)
-        kernel(x.device, f"radix_scatter_{key.short}").blocks(
-            *passes,
+        kernel(x.device, f"radix_count_{key.short}").run(plan.sort, keys[source].address, counts.address, *sizes)
+        kernel(x.device, "radix_scan").run(plan.scan, plan.totals, plan.tiles, counts.address, totals.address)
+        kernel(x.device, f"radix_scatter_{key.short}").run(
+            plan.sort,
             keys[source].address,
             positions[source].address if number else 0,
             keys[target].address if number < plan.passes - 1 else 0,

@@ -1,0 +1,219 @@
+"""Convolutions, pooling and resampling of images (batch, channels, height, width)."""
+
+from __future__ import annotations
+
+from rocmkern.dtypes import float32
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels import plans_conv
+from rocmkern.layout import Shape
+from rocmkern.ops.casting import cast
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype
+from rocmkern.ops.launch import context, empty, kernel, layout_info
+from rocmkern.ops.manipulation import expand_dims, reshape, squeeze
+from rocmkern.ops.rows_binary import add
+from rocmkern.tensor import Tensor
+
+Pair = int | tuple[int, int]
+
+
+def conv2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    /,
+    *,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Images (b, c, h, w) with kernels (out, c/groups, kh, kw), any layout; a pair is for height and width."""
+    images, kernels = _operands("conv2d", x, weight, groups, weight.shape[:2][::-1] if weight.ndim == 4 else ())
+    steps, pads, spread = (_pair("conv2d", p) for p in (stride, padding, dilation))
+    size = tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(images.shape[2:], kernels.shape[2:], steps, pads, spread, strict=True)
+    )
+    if min(size) <= 0:
+        raise ShapeError(f"conv2d: kernel {kernels.shape[2:]} does not fit image {images.shape[2:]}")
+    if weight.shape[0] % groups:
+        raise ShapeError(f"conv2d: {weight.shape[0]} output channels in {groups} groups")
+    geometry = (groups, *size, *steps, *pads, *spread)
+    result = empty((images.shape[0], kernels.shape[0], *size), images.dtype, images.device)
+    here = context(images.device)
+    plan = here.plan(
+        plans_conv.planned, result.shape, images.shape[2] * images.shape[3], groups, images.dtype, _packs(kernels)
+    )
+    here.kernel(images.device, plan.variant).run(plan, *geometry, *_pointers(images, kernels), result.address)
+    return _finished(result, bias, x)
+
+
+def conv_transpose2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    /,
+    *,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    output_padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of conv2d: images (b, c, h, w) with kernels (c, out/groups, kh, kw)."""
+    images, kernels = _operands("conv_transpose2d", x, weight, groups, weight.shape[:1] if weight.ndim == 4 else ())
+    steps, pads, spread = (_pair("conv_transpose2d", p) for p in (stride, padding, dilation))
+    more = _pair("conv_transpose2d", output_padding)
+    size = tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, k, s, p, d, o in zip(images.shape[2:], kernels.shape[2:], steps, pads, spread, more, strict=True)
+    )
+    if min(size) <= 0:
+        raise ShapeError(f"conv_transpose2d: padding {pads} leaves nothing of image {images.shape[2:]}")
+    result = empty((images.shape[0], kernels.shape[1] * groups, *size), images.dtype, images.device)
+    geometry = (groups, *size, *steps, *pads, *spread)
+    kernel(images.device, f"conv_transpose2d_axes_{images.dtype.short}")(
+        result.size, *geometry, *_pointers(images, kernels), result.address
+    )
+    return _finished(result, bias, x)
+
+
+def conv1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    /,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Signals (b, c, n) with kernels (out, c/groups, k)."""
+    image, kernels = _as_image("conv1d", x), _as_image("conv1d", weight)
+    found = conv2d(
+        image, kernels, bias, stride=(1, stride), padding=(0, padding), dilation=(1, dilation), groups=groups
+    )
+    return squeeze(found, 2)
+
+
+def conv_transpose1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    /,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of conv1d: signals (b, c, n) with kernels (c, out/groups, k)."""
+    found = conv_transpose2d(
+        _as_image("conv_transpose1d", x),
+        _as_image("conv_transpose1d", weight),
+        bias,
+        stride=(1, stride),
+        padding=(0, padding),
+        output_padding=(0, output_padding),
+        dilation=(1, dilation),
+        groups=groups,
+    )
+    return squeeze(found, 2)
+
+
+def avg_pool2d(x: Tensor, window: Pair, /, *, stride: Pair | None = None) -> Tensor:
+    """The mean of each whole window; the stride is the window by default."""
+    return _pooled("avg_pool2d", x, window, stride)
+
+
+def max_pool2d(x: Tensor, window: Pair, /, *, stride: Pair | None = None) -> Tensor:
+    """The largest value of each whole window, NaN where there is one; the stride is the window by default."""
+    return _pooled("max_pool2d", x, window, stride)
+
+
+def interpolate(x: Tensor, size: tuple[int, int], /, *, mode: str = "nearest", align_corners: bool = False) -> Tensor:
+    """Images resampled to a height and width, "nearest" or "bilinear"."""
+    images = _images("interpolate", x)
+    if mode not in ("nearest", "bilinear"):
+        raise ShapeError(f'interpolate: mode {mode!r}; use "nearest" or "bilinear"')
+    if min(size) <= 0 or 0 in images.shape[2:]:
+        raise ShapeError(f"interpolate: image {images.shape[2:]} to {size}; sizes are positive")
+    result = empty((*images.shape[:2], *size), images.dtype, images.device)
+    info = layout_info(images.device, images.shape + images.strides)
+    options = (
+        tuple(n / m for n, m in zip(images.shape[2:], size, strict=True))
+        if mode == "nearest"
+        else (align_corners, False, 0.0, False, 0.0)
+    )
+    # Candle calls the third axis w where nearest and pools are concerned, and h in bilinear.
+    ordered = size if mode == "nearest" else size[::-1]
+    kernel(images.device, f"upsample_{mode}2d_{images.dtype.short}")(
+        result.size, *ordered, *options, info, images.address, result.address
+    )
+    return cast(result, x.dtype)
+
+
+def _pooled(name: str, x: Tensor, window: Pair, stride: Pair | None) -> Tensor:
+    images = _images(name, x)
+    lengths = _pair(name, window)
+    steps = lengths if stride is None else _pair(name, stride)
+    size = tuple((n - k) // s + 1 for n, k, s in zip(images.shape[2:], lengths, steps, strict=True))
+    if min(size) <= 0:
+        raise ShapeError(f"{name}: window {lengths} does not fit image {images.shape[2:]}")
+    result = empty((*images.shape[:2], *size), images.dtype, images.device)
+    info = layout_info(images.device, images.shape + images.strides)
+    kernel(images.device, f"{name}_{images.dtype.short}")(
+        result.size, images.size, *lengths, *steps, info, images.address, result.address
+    )
+    return cast(result, x.dtype)
+
+
+def _images(name: str, x: Tensor) -> Tensor:
+    """Four dimensions, in a dtype that the kernels have: f8 goes through f32."""
+    if as_tensor(name, x).ndim != 4:
+        raise ShapeError(f"{name}: shape {x.shape}; it takes (batch, channels, height, width)")
+    if x.dtype.kind == "bool":
+        raise DTypeError(f"{name}: dtype bool; it takes a number dtype, cast it first")
+    return cast(x, float32) if x.dtype.short == "f8_e4m3" else x
+
+
+def _operands(name: str, x: Tensor, weight: Tensor, groups: int, channels: Shape) -> tuple[Tensor, Tensor]:
+    """Images and kernels of one dtype, whose channels fit."""
+    _, dtype = device_and_dtype(name, as_tensor(name, x), as_tensor(name, weight))
+    images, kernels = _images(name, cast(x, dtype)), _images(name, cast(weight, dtype))
+    wanted = channels[0] * (groups if len(channels) == 2 else 1)
+    if groups < 1 or images.shape[1] != wanted or images.shape[1] % groups:
+        raise ShapeError(
+            f"{name}: {images.shape[1]} channels, weights {weight.shape} and {groups} groups do not fit together"
+        )
+    return images, kernels
+
+
+def _pair(name: str, value: Pair) -> tuple[int, int]:
+    pair = (value, value) if isinstance(value, int) else tuple(value)
+    if len(pair) != 2 or min(pair) < 0:
+        raise ShapeError(f"{name}: {value!r}; use a number or a pair of numbers from 0 on")
+    return pair
+
+
+def _packs(kernels: Tensor) -> bool:
+    """Whether the weights of one output channel lie side by side."""
+    return kernels.view(kernels.layout.narrow(0, 0, min(1, kernels.shape[0]))).is_contiguous
+
+
+def _pointers(images: Tensor, kernels: Tensor) -> tuple[int, int, int]:
+    words = images.shape + images.strides + kernels.shape + kernels.strides
+    return layout_info(images.device, words), images.address, kernels.address
+
+
+def _as_image(name: str, x: Tensor) -> Tensor:
+    if as_tensor(name, x).ndim != 3:
+        raise ShapeError(f"{name}: shape {x.shape}; it takes three dimensions")
+    return expand_dims(x, axis=2)
+
+
+def _finished(result: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+    found = result if bias is None else add(result, reshape(cast(bias, result.dtype), (-1, 1, 1)))
+    return cast(found, x.dtype) if x.dtype.short == "f8_e4m3" else found
