@@ -7,13 +7,14 @@ from typing import Final
 
 from rocmkern.dtypes import BY_SHORT, DType, int64
 from rocmkern.errors import ShapeError
+from rocmkern.kernels.plans import pack_width
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, operand
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.indexing import index_tensor
-from rocmkern.ops.launch import kernel, threads_for
+from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
 from rocmkern.ops.rows_binary import add, multiply
 from rocmkern.ops.sorting import order
@@ -124,7 +125,7 @@ def _add_sorted(x: Tensor, at: int, ids: Tensor, source: Tensor) -> Tensor:
     left, count, bound, right = _extents(x, at, ids.size)
     sequence = order(cast(ids, _narrowest(bound)))
     kernel(x.device, f"ia_sorted_{x.dtype.short}")(
-        threads_for(source.size, x.dtype.itemsize),
+        -(-source.size // pack_width(x.dtype.itemsize)),
         sequence.address,
         ids.address,
         count,
