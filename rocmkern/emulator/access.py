@@ -66,6 +66,16 @@ class AccessFunction:
                 self._move(w, good, all_straight, first, resolved, buffer, chunk)
         w.line("ret void")
 
+    def _uniform(self, w: Writer, pointer: Value, chunk: Value) -> None:
+        """All sixteen lanes read the same place."""
+        a, offset = self.access, chunk * (4 * LANES)
+        if a.bits < 32:
+            self._put(w, w.load(pointer, f"i{a.bits}").cast(a.extend, "i32").splat(LANES), 0, offset)
+            return
+        for i in range(self._registers):
+            value = w.load(w.at(pointer, 4 * i), "i32").splat(LANES)
+            w.store(value, self._row(w, "%result", i, offset), 4)
+
     def _move(
         self, w: Writer, good: Value, straight: Value, first: Value, resolved: Value, buffer: Value, chunk: Value
     ) -> None:
@@ -78,6 +88,15 @@ class AccessFunction:
             self._whole(w, pointer, chunk)
             w.jump(after)
             w.label(slow)
+        if self.access.op == "load":
+            same, differ = w.fresh("same"), w.fresh("differ")
+            equal = (resolved - first).eq(0)
+            all_equal = w.emit(f"bitcast {equal.type} {equal.text} to i16", "i16").eq(-1)
+            w.branch(all_equal & good.eq(-1), same, differ)
+            w.label(same)
+            self._uniform(w, w.emit(f"inttoptr i64 {first.text} to ptr", "ptr"), chunk)
+            w.jump(after)
+            w.label(differ)
         if self.access.op == "load" and not self.access.half:
             self._clear(w, good, chunk)
         w.store(resolved, buffer, 64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Final
 
 from attrs import define, field
@@ -15,6 +16,16 @@ WIDTH: Final[dict[str, int]] = {
 FLOATS: Final = frozenset({"half", "float", "double"})
 INT_OF: Final[dict[str, str]] = {"half": "i16", "float": "i32", "double": "i64"}
 SUFFIX: Final[dict[str, str]] = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
+
+PERMUTE: Final = "llvm.x86.avx512.vpermi2var.d.512"
+
+
+@cache
+def host_features() -> frozenset[str]:
+    """What this CPU has, in LLVM's names."""
+    import llvmlite.binding as llvm
+
+    return frozenset(name for name, has in llvm.get_host_cpu_features().items() if has)
 
 
 def float_text(element: str, value: float) -> str:
@@ -210,6 +221,7 @@ class Writer:
     prologue: list[str] = field(factory=list)  # runs first: allocas, and what is loaded once for the whole function
     declarations: dict[str, str] = field(factory=dict)  # symbol → declaration line
     supports: set[str] = field(factory=set)  # names of support functions that are called
+    inlines: bool = False  # support functions that are worth it are written out instead of called
     globals: dict[str, str] = field(factory=dict)  # symbol → line that defines a private constant
     _count: int = 0
 
@@ -294,6 +306,38 @@ class Writer:
         return self.emit(
             f"shufflevector {a.type} {a.text}, {a.type} {other}, <{len(order)} x i32> <{mask}>", a.element, len(order)
         )
+
+    def look_up(self, table: Value, index: Value) -> Value:
+        """Lane i of the result is lane index[i] of `table`; both i32, the index in range, of at least 16 lanes."""
+        if "avx512f" not in host_features() or table.lanes > 64:
+            return self._look_up_in_memory(table, index)
+        parts = [self.shuffle(table, None, list(range(i, i + 16))) for i in range(0, table.lanes, 16)]
+        results = []
+        for start in range(0, index.lanes, 16):
+            which = self.shuffle(index, None, list(range(start, start + 16)))
+            pairs = [
+                self.call(PERMUTE, "i32", 16, parts[i], which, parts[min(i + 1, len(parts) - 1)])
+                for i in range(0, len(parts), 2)
+            ]
+            high = (which & 32).ne(0)
+            results.append(high.select(pairs[1], pairs[0]) if len(pairs) > 1 else pairs[0])
+        return self.concatenate(results)
+
+    def _look_up_in_memory(self, table: Value, index: Value) -> Value:
+        buffer = self.buffer(4 * table.lanes)
+        self.store(table, buffer, 64)
+        result = self.constant("i32", 0, index.lanes)
+        for i in range(index.lanes):
+            item = self.load(self.at(buffer, index.lane(i).zext("i64").shl(2)), "i32", 0, 4)
+            text = f"insertelement {result.type} {result.text}, i32 {item.text}, i32 {i}"
+            result = self.emit(text, "i32", index.lanes)
+        return result
+
+    def concatenate(self, parts: list[Value]) -> Value:
+        """One vector of a power of two of equal ones."""
+        while len(parts) > 1:
+            parts = [self.shuffle(a, b, list(range(2 * a.lanes))) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        return parts[0]
 
     def combine(self, low: Value, high: Value) -> Value:
         """64 bits of two i32."""

@@ -34,7 +34,15 @@ from rocmkern.emulator.registers import Place
 
 STATIC_IMMEDIATES: Final = frozenset(
     {
-        *("ds_swizzle_b32", "v_bitop3_b16", "v_bitop3_b32", "s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32"),
+        *(
+            "ds_swizzle_b32",
+            "ds_bpermute_b32",
+            "v_bitop3_b16",
+            "v_bitop3_b32",
+            "s_getreg_b32",
+            "s_setreg_b32",
+            "s_setreg_imm32_b32",
+        ),
         *("s_round_mode", "s_denorm_mode"),
     }
 )

@@ -129,7 +129,7 @@ class Inline:
         for chunk in range(self.chunk_count):
             yield self.writer.constant("i64", chunk)
 
-    def _first(self, place: Place) -> int:
+    def register(self, place: Place) -> int:
         operand = (self.inst.dst if place[0] == "dst" else self.inst.src)[place[1]]
         return operand.value + (at.VECTORS if operand.kind == "a" else 0)
 
@@ -137,10 +137,10 @@ class Inline:
         number = int(chunk.constant or 0)
         if place[0] == "moved":
             return self._moved[place[1]][number]
-        return self.read_row(self._first(place) + register, number)
+        return self.read_row(self.register(place) + register, number)
 
     def write_vector(self, place: Place, register: int, chunk: Value, value: Value, mask: Value | None) -> None:
-        number, row = int(chunk.constant or 0), self._first(place) + register
+        number, row = int(chunk.constant or 0), self.register(place) + register
         value = value.splat(self.lanes)
         if mask is not None:
             value = mask.select(value, self.read_row(row, number))
@@ -161,7 +161,7 @@ class Inline:
 
     def permuted(self, place: Place, order: list[int], register: int) -> Place:
         w = self.writer
-        whole = self.whole(self._first(place) + register)
+        whole = self.whole(self.register(place) + register)
         moved = w.shuffle(whole, None, [max(source, 0) for source in order])
         number = len(self._moved)
         self._moved[number] = [
@@ -171,16 +171,10 @@ class Inline:
 
     def whole(self, row: int) -> Value:
         """All lanes of a vector register."""
-        parts = [self.read_row(row, c) for c in range(self.chunk_count)]
-        while len(parts) > 1:
-            parts = [
-                self.writer.shuffle(a, b, list(range(2 * a.lanes)))
-                for a, b in zip(parts[::2], parts[1::2], strict=True)
-            ]
-        return parts[0]
+        return self.writer.concatenate([self.read_row(row, c) for c in range(self.chunk_count)])
 
     def scalar(self, place: Place, element: str) -> Value:
-        return self.read_scalar(self._first(place), element)
+        return self.read_scalar(self.register(place), element)
 
     def read_scalar(self, index: int, element: str) -> Value:
         pair = self.read_pair(PAIRS + index // 2)
@@ -192,7 +186,7 @@ class Inline:
         return self.read_scalar(self._first(place) + register, "i32")
 
     def write_scalar(self, place: Place, value: Value) -> None:
-        self.write_scalar_at(self._first(place), value)
+        self.write_scalar_at(self.register(place), value)
 
     def write_scalar_at(self, index: int, value: Value) -> None:
         pair = PAIRS + index // 2
@@ -226,7 +220,42 @@ class Inline:
         return start + (self.inst.pc + self.inst.size)
 
     def rows(self, place: Place) -> Value:
-        return self.home(self._first(place))
+        return self.home(self.register(place))
+
+
+@define
+class Whole(Inline):
+    """The same registers, all lanes at once."""
+
+    parts: Inline = field(kw_only=True)
+
+    def chunks(self) -> Iterator[Value]:
+        yield self.writer.constant("i64", 0)
+
+    def vector(self, place: Place, register: int, chunk: Value) -> Value:
+        return self.parts.whole(self.register(place) + register)
+
+    def write_vector(self, place: Place, register: int, chunk: Value, value: Value, mask: Value | None) -> None:
+        number = self.register(place) + register
+        if mask is not None:
+            value = mask.select(value, self.parts.whole(number))
+        size = self.parts.lanes
+        for part in range(self.parts.chunk_count):
+            self.parts.write_row(
+                number, part, self.writer.shuffle(value, None, list(range(part * size, part * size + size)))
+            )
+
+    def exec_mask(self) -> Value | None:
+        return self.parts.exec_mask()
+
+    def lanes_of(self, mask: Value, chunk: Value) -> Value:
+        return mask_lanes(mask, chunk, self.wave_size)
+
+    def read_pair(self, pair: int) -> Value:
+        return self.parts.read_pair(pair)
+
+    def write_pair(self, pair: int, value: Value) -> None:
+        self.parts.write_pair(pair, value)
 
 
 @frozen
@@ -265,6 +294,7 @@ class UnitBuilder:
     _blocks: dict[int, Block] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._writer.inlines = True
         self._regs = Inline(self._writer, self.wave_size, self.isa, Inst(0, 0, "", ""))
         self._blocks = {b.start: b for b in self.flow.unit(self.entry)}
 
@@ -437,6 +467,9 @@ class UnitBuilder:
             return
         if row.unit == "valu":
             emit_vector(row, inst, self._regs, self.isa)
+        elif row.unit == "lanes":
+            whole = Whole(self._writer, self.wave_size, self.isa, inst, lanes=self.wave_size, parts=self._regs)
+            emit_vector(row, inst, whole, self.isa)
         elif row.unit == "dual":
             emit_dual(inst, self._regs, self.isa)
         elif row.unit == "salu":
@@ -447,31 +480,57 @@ class UnitBuilder:
             self.call(row, inst)
 
     def _lane_access(self, row: Row, inst: Inst) -> bool:
-        """Lanes at constant places, without a call."""
+        """readlane, readfirstlane, writelane: at constant places from registers, else by way of the wave's memory."""
         regs = self._regs
-        if inst.name == "v_readfirstlane_b32" and regs.full:
-            lane = 0
-        elif inst.name in ("v_readlane_b32", "v_writelane_b32") and inst.src[1].kind in CONSTANTS:
-            lane = inst.src[1].value & (self.wave_size - 1)
+        if inst.name == "v_readfirstlane_b32":
+            lane: Value | int = 0 if regs.full else self._first_lane()
+        elif inst.name in ("v_readlane_b32", "v_writelane_b32"):
+            operand = inst.src[1]
+            constant = operand.kind in CONSTANTS
+            lane = operand.value if constant else regs.scalar(("src", 1), "i32")
+            lane = lane & (self.wave_size - 1)
         else:
             return False
-        chunk, position = divmod(lane, regs.lanes)
         if inst.name == "v_writelane_b32":
-            operand = inst.src[0]
-            value = (
-                regs.scalar(("src", 0), "i32") if operand.kind == "s"
-                else regs.constant(("src", 0), "i32", operand.value & 0xFFFFFFFF)
-            )  # fmt: skip
-            row_number = inst.dst[0].value
-            old = regs.read_row(row_number, chunk)
-            text = f"insertelement {old.type} {old.text}, i32 {value.text}, i32 {position}"
-            regs.write_row(row_number, chunk, self._writer.emit(text, "i32", regs.lanes))
+            self._write_lane(inst, lane)
         elif inst.src[0].kind in ("v", "a"):
-            source = regs.vector(("src", 0), 0, self._writer.constant("i64", chunk))
-            regs.write_scalar(("dst", 0), source.lane(position))
+            regs.write_scalar(("dst", 0), self._read_lane(("src", 0), lane))
         else:
             return False
         return True
+
+    def _first_lane(self) -> Value:
+        mask = self._regs.exec_mask()
+        assert mask is not None
+        return mask.eq(0).select(0, self._writer.intrinsic("cttz", mask, extra="i1 false").trunc("i32"))
+
+    def _home_lane(self, register: int, lane: Value) -> Value:
+        return self._writer.at(self._regs.home(register), lane.zext("i64").shl(2))
+
+    def _read_lane(self, place: Place, lane: Value | int) -> Value:
+        regs = self._regs
+        register = regs.register(place)
+        if isinstance(lane, int):
+            return regs.read_row(register, lane // regs.lanes).lane(lane % regs.lanes)
+        regs.save(register)
+        return self._writer.load(self._home_lane(register, lane), "i32", 0, 4)
+
+    def _write_lane(self, inst: Inst, lane: Value | int) -> None:
+        regs, operand = self._regs, inst.src[0]
+        value = (
+            regs.scalar(("src", 0), "i32") if operand.kind == "s"
+            else regs.constant(("src", 0), "i32", operand.value & 0xFFFFFFFF)
+        )  # fmt: skip
+        register = regs.register(("dst", 0))
+        if isinstance(lane, int):
+            chunk, position = divmod(lane, regs.lanes)
+            old = regs.read_row(register, chunk)
+            text = f"insertelement {old.type} {old.text}, i32 {value.text}, i32 {position}"
+            regs.write_row(register, chunk, self._writer.emit(text, "i32", regs.lanes))
+            return
+        regs.save(register)
+        self._writer.store(value, self._home_lane(register, lane), 4)
+        regs.restore(register)
 
     def call(self, row: Row, inst: Inst) -> None:
         """Run the instruction out of line on the wave's memory."""

@@ -51,6 +51,9 @@ ELEMENT: Final[dict[str, str]] = {
 IMPLICIT: Final = frozenset({"scc", "exec", "vcc", "exec_lo", "vcc_lo", "m0", "pc", "wave"})
 
 
+NEVER_INLINED: Final = frozenset({"two_over_pi"})
+
+
 @frozen
 class Context:
     """What a row may ask besides its operands."""
@@ -84,6 +87,9 @@ class Context:
 
     def support(self, name: str, element: str, *args: Value) -> Value:
         """Call the function registered by `@support(name, …)`: long expansions live there, compiled once."""
+        if self.writer.inlines and name not in NEVER_INLINED:
+            lanes = max(a.lanes for a in args)
+            return SUPPORT[name][1](self, *(a.splat(lanes) for a in args))  # type: ignore[return-value]
         return self.writer.support(name, element, *args)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.meaning.api import State, state
+from rocmkern.emulator.meaning.api import Context, Result, State, lanes, state
 
 
 def _lane_place(s: State, lane: Value) -> Value:
@@ -32,53 +32,34 @@ def write_lane(s: State) -> None:
     w.store(s.scalar(0), w.at(s.rows("dst"), _lane_place(s, s.scalar(1))), 4)
 
 
-@state("ds_bpermute_b32")
-def backward_permute(s: State) -> None:
-    """Each active lane reads the lane that its address (in bytes) names; an inactive source reads 0."""
-    _permute(s, backward=True)
+@lanes("ds_bpermute_b32", "b32 = u32 b32")
+def backward_permute(c: Context, address: Value, data: Value) -> Result:
+    """Each lane reads the lane that its address (in bytes) names; an inactive source reads 0."""
+    which = (address + c.immediate).lshr(2) & (c.wave_size - 1)
+    return c.writer.look_up(c.exec_bits.select(data, 0), which)
+
+
+@lanes("ds_swizzle_b32", "b32 = b32")
+def swizzle(c: Context, data: Value) -> Result:
+    """Quad permutation where bit 15 of the offset is set, else and, or, xor of the lane number in groups of 32."""
+    order = [_swizzled(c.immediate, lane) for lane in range(c.wave_size)]
+    return c.writer.shuffle(c.exec_bits.select(data, 0), None, order)
 
 
 @state("ds_permute_b32")
 def forward_permute(s: State) -> None:
     """Each active lane writes to the lane that its address names; a lane that nobody writes gets 0."""
-    _permute(s, backward=False)
-
-
-def _permute(s: State, backward: bool) -> None:
     w, size = s.context.writer, s.context.wave_size
     mask, buffer = s.exec_mask(), w.buffer(4 * size)
-    data = w.load(s.rows(1), "i32", size, 4)
-    zero = w.constant("i32", 0, size)
-    active = _bits(mask, size)
-    w.store(active.select(data, zero) if backward else zero, buffer, 64)
-    result = buffer if not backward else w.buffer(4 * size)
-    if backward:
-        w.store(w.load(s.rows("dst"), "i32", size, 4), result, 64)
+    w.store(w.constant("i32", 0, size), buffer, 64)
     with w.each_bit(mask) as lane:
         own = lane.zext("i64").shl(2)
         address = w.load(w.at(s.rows(0), own), "i32", 0, 4) + s.offset().trunc("i32")
         place = (address.lshr(2) & (size - 1)).zext("i64").shl(2)
-        if backward:
-            w.store(w.load(w.at(buffer, place), "i32", 0, 4), w.at(result, own), 4)
-        else:
-            w.store(w.load(w.at(s.rows(1), own), "i32", 0, 4), w.at(buffer, place), 4)
+        w.store(w.load(w.at(s.rows(1), own), "i32", 0, 4), w.at(buffer, place), 4)
+    active = (mask if size == 64 else mask.trunc("i32")).bits("i1")
     old = w.load(s.rows("dst"), "i32", size, 4)
-    w.store(active.select(w.load(result, "i32", size, 64), old), s.rows("dst"), 4)
-
-
-def _bits(mask: Value, size: int) -> Value:
-    return (mask if size == 64 else mask.trunc("i32")).bits("i1")
-
-
-@state("ds_swizzle_b32")
-def swizzle(s: State) -> None:
-    """Quad permutation where bit 15 of the offset is set, else and, or, xor of the lane number in groups of 32."""
-    w, size = s.context.writer, s.context.wave_size
-    order = [_swizzled(s.inst.imm, lane) for lane in range(size)]
-    active = _bits(s.exec_mask(), size)
-    data = active.select(w.load(s.rows(0), "i32", size, 4), 0)
-    old = w.load(s.rows("dst"), "i32", size, 4)
-    w.store(active.select(w.shuffle(data, None, order), old), s.rows("dst"), 4)
+    w.store(active.select(w.load(buffer, "i32", size, 64), old), s.rows("dst"), 4)
 
 
 def _swizzled(pattern: int, lane: int) -> int:
