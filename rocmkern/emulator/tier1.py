@@ -183,7 +183,7 @@ class Inline:
         return pair.lshr(32).trunc("i32") if index & 1 else pair.trunc("i32")
 
     def scalar_part(self, place: Place, register: int) -> Value:
-        return self.read_scalar(self._first(place) + register, "i32")
+        return self.read_scalar(self.register(place) + register, "i32")
 
     def write_scalar(self, place: Place, value: Value) -> None:
         self.write_scalar_at(self.register(place), value)
