@@ -21,8 +21,9 @@ Name = Literal["auto", "hipcc", "zig"]
 
 _COMMON: Final = ("-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror")
 
-# Hoisting f64 coefficients out of the rolled loops would cost a hundred registers, and spills on gfx90a.
-_CODE_GENERATION: Final = ("-mllvm", "-disable-machine-licm")
+# From optimised bitcode to an object: nothing is optimised twice. Hoisting f64 coefficients out of the rolled loops
+# would cost a hundred registers, and spills on gfx90a.
+_TO_OBJECT: Final = ("-O3", "-Xclang", "-disable-llvm-passes", "-mllvm", "-disable-machine-licm")
 
 
 def code_object_version(target: str) -> int:
@@ -99,6 +100,10 @@ class Zig:
         return f"ocml {_digest(device_library.ocml())}"
 
     def flags(self, target: str) -> tuple[str, ...]:
+        front = self._front_end(target)
+        return front if is_ptx(target) else (*front, "then", *_TO_OBJECT)
+
+    def _front_end(self, target: str) -> tuple[str, ...]:
         common = ("--cuda-device-only", "--no-gpu-bundle-output", *_COMMON)
         if is_ptx(target):
             # No CUDA installation is looked at: its release would choose the PTX version.
@@ -106,7 +111,7 @@ class Zig:
             return ("-x", "cuda", f"--cuda-gpu-arch={target}", *feature, *common)
         version = f"-mcode-object-version={code_object_version(target)}"
         where = ("-x", "hip", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", version, "-fuse-cuid=none")
-        return (*where, *common, *_CODE_GENERATION)
+        return (*where, *common)
 
     def compile(self, root: Path, source: str, target: str, output: Path, include: tuple[Path, ...] = ()) -> None:
         what = f"{source} for {target}"
@@ -114,7 +119,9 @@ class Zig:
         with tempfile.TemporaryDirectory() as scratch:
             if is_ptx(target):
                 link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library.libdevice())]
-                _run([*clang, *self.flags(target), *_include(include), *link, source, "-o", str(output)], root, what)
+                _run(
+                    [*clang, *self._front_end(target), *_include(include), *link, source, "-o", str(output)], root, what
+                )
                 return
             bitcode, unlinked, controls = (str(Path(scratch) / n) for n in ("k.bc", "k.o", "controls.bc"))
             text = Path(scratch) / "controls.ll"
@@ -123,9 +130,9 @@ class Zig:
             _run([*clang, *amd, "-emit-llvm", "-c", str(text), "-o", controls], root, what)
             libraries = (str(device_library.ocml()), controls)
             link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
-            to_bitcode = [*self.flags(target), *_include(include), "-emit-llvm", "-c", source, "-o", bitcode]
+            to_bitcode = [*self._front_end(target), *_include(include), "-emit-llvm", "-c", source, "-o", bitcode]
             _run([*clang, *to_bitcode, *link], root, what)
-            to_object = [*amd, f"-mcpu={target}", "-O3", *_CODE_GENERATION, "-c"]
+            to_object = [*amd, f"-mcpu={target}", *_TO_OBJECT, "-c"]
             _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)
             _run([str(self.path), "ld.lld", "-shared", "--no-undefined", unlinked, "-o", str(output)], root, what)
 
