@@ -29,7 +29,8 @@ _MAX_GRID: Final[Dims] = (2**31 - 1, 65536, 65536)  # what HIP reports
 def open_device(name: str) -> EmulatorDriver:
     """`emulator`, `emulator:gfx90a`, `emulator:gfx90a:checked`."""
     _, *parts = name.split(":")
-    target = TARGETS.get(parts[0] if parts else _DEFAULT_TARGET)
+    parts = [_DEFAULT_TARGET, *parts] if parts[:1] in ([], [_CHECKED]) else parts
+    target = TARGETS.get(parts[0])
     if target is None or parts[1:] not in ([], [_CHECKED]):
         raise DeviceNotFound(
             f"open: no device {name!r}; the emulator has {', '.join(TARGETS)}, each also with `:{_CHECKED}`"

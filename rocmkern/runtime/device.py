@@ -8,7 +8,7 @@ from attrs import define, field
 
 from rocmkern import drivers
 from rocmkern.drivers.protocol import DeviceInfo, Driver
-from rocmkern.errors import ClosedError
+from rocmkern.errors import ClosedError, DeviceNotFound
 from rocmkern.runtime.memory import DeviceMemory, PinnedMemory
 from rocmkern.runtime.pool import MemoryPool
 from rocmkern.runtime.stream import Event, Stream
@@ -26,20 +26,30 @@ def _pool_of(driver: Driver) -> MemoryPool:
 @define(eq=False, repr=False)
 class Device:
     """An open device by name: `hip:0`, `emulator:gfx942`; by default what ROCMKERN_DEVICE says, else the first real
-    device, else the emulator. Two devices of one name share memory and are equal.
+    device, else the emulator. Two devices of one name share memory and are equal. `checked` opens an emulator that
+    knows every allocation, also written `emulator:gfx942:checked`.
 
     Raises DeviceNotFound if there is none of that name, DriverUnavailable if its driver can't be loaded.
     """
 
     name: str | None = None
+    checked: bool = field(default=False, kw_only=True)
     _driver: Driver = field(init=False)
     _pool: MemoryPool = field(init=False)
     is_closed: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
-        self._driver = drivers.open(self.name)
+        self._driver = drivers.open(self._full_name())
         self._pool = _pool_of(self._driver)
-        self.name = self._driver.info.name
+        self.name, self.checked = self._driver.info.name, self._driver.info.checked
+
+    def _full_name(self) -> str | None:
+        if not self.checked:
+            return self.name
+        name = drivers.default_name() if self.name is None else self.name
+        if not name.startswith("emulator"):
+            raise DeviceNotFound(f"open: {name} can't check accesses; use an emulator device with checked=True")
+        return name if name.endswith(":checked") else f"{name}:checked"
 
     @property
     def info(self) -> DeviceInfo:

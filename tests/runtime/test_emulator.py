@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from attrs import define, field
 
 import rocmkern as rk
 from rocmkern import dtypes
@@ -28,21 +29,42 @@ from rocmkern.kernels.catalogue import Parameter, result, scalar, source
 from rocmkern.runtime import Device, Function
 from tests import samples
 
-SPIN = """
-KERNEL void spin_add(unsigned n, unsigned *out, unsigned steps) {
-    unsigned i = __builtin_amdgcn_workitem_id_x(), sum = 0;
-    for (unsigned k = 0; k < steps; ++k) { sum += k ^ i; asm volatile("" : "+v"(sum)); }
-    if (i < n) out[i] = out[i] * 3 + 1 + (sum & 0);
+GATED = """
+KERNEL void gated_add(volatile unsigned *gate, unsigned *out) {
+    while (*gate == 0) {}
+    unsigned i = __builtin_amdgcn_workitem_id_x();
+    out[i] = out[i] * 3 + 1;
 }
 """
 F32 = dtypes.float32
 ADD: tuple[Parameter, ...] = (
     scalar("n"), source("x", F32), result("out", F32), scalar("a", F32), scalar("b", dtypes.uint8),
 )  # fmt: skip
-SPIN_ADD: tuple[Parameter, ...] = (
-    scalar("n", dtypes.uint32), result("out", dtypes.uint32), scalar("steps", dtypes.uint32),
-)  # fmt: skip
-LONG, SHORT = 8_000_000, 1
+
+
+@define(eq=False)
+class Gate:
+    """A kernel x → 3x + 1 on 64 numbers that waits until the host opens its gate."""
+
+    device: Device
+    is_open: bool = False
+    _function: Function = field(init=False)
+    _flag: rk.DeviceMemory = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        module = rk.Module.load_data(samples.compile_hip(GATED, target_of(self.device)), self.device)
+        self._function, self._flag = module.get_function("gated_add"), self.device.alloc(4)
+        self._flag.view()[:] = bytes([self.is_open, 0, 0, 0])
+
+    def run(self, memory: rk.DeviceMemory, stream: rk.Stream | None = None) -> None:
+        self._function(self._flag, memory, grid=1, block=64, stream=stream)
+
+    def open(self) -> None:
+        self._flag.view()[:] = bytes([1, 0, 0, 0])
+
+    def open_later(self) -> None:
+        """After 50 ms, from another thread."""
+        threading.Timer(0.05, self.open).start()
 
 
 def target_of(device: Device) -> str:
@@ -51,11 +73,6 @@ def target_of(device: Device) -> str:
 
 def add_kernel(device: Device) -> Function:
     return rk.Module.load_data(samples.compile_hip(samples.ADD, target_of(device)), device).get_function("add_f32", ADD)
-
-
-def spin_kernel(device: Device) -> Function:
-    image = samples.compile_hip(SPIN, target_of(device))
-    return rk.Module.load_data(image, device).get_function("spin_add", SPIN_ADD)
 
 
 def counter(device: Device) -> rk.DeviceMemory:
@@ -85,102 +102,111 @@ def test_kernel_runs_from_host_array_to_host_array(device: Device) -> None:
 
 
 def test_one_stream_is_in_order(device: Device) -> None:
-    """x -> 3x + 1, five times on one stream, is 121; in any other order of copies it would not be."""
-    spin, memory, stream = spin_kernel(device), counter(device), rk.Stream(device)
+    """x → 3x + 1, five times on one stream, is 121; in any other order of copies it would not be."""
+    gate, memory, stream = Gate(device), counter(device), rk.Stream(device)
     pinned = device.alloc_pinned(256)
     for _ in range(5):
-        spin(64, memory, SHORT, grid=1, block=64, stream=stream)
+        gate.run(memory, stream)
     memory.copy_to_host(pinned.array(np.uint32), stream)
+    gate.open()
     stream.synchronize()
     assert set(pinned.array(np.uint32).tolist()) == {121}
 
 
 def test_host_goes_on_while_a_stream_works(device: Device) -> None:
     """A launch on a stream returns at once; the event says when it is done, and how long it took."""
-    spin, memory, stream = spin_kernel(device), counter(device), rk.Stream(device)
-    spin(64, memory, SHORT, grid=1, block=64)
+    gate, memory, stream = Gate(device), counter(device), rk.Stream(device)
     begin = stream.record()
+    begin.synchronize()
     before = time.perf_counter()
-    spin(64, memory, LONG, grid=1, block=64, stream=stream)
-    returned = time.perf_counter() - before
+    gate.run(memory, stream)
     end = stream.record()
+    time.sleep(0.02)
     assert not end.is_done
+    gate.open()
     end.synchronize()
-    took = time.perf_counter() - before
+    took_ms = (time.perf_counter() - before) * 1e3
     assert end.is_done
-    assert returned < took / 2
-    assert took * 1e3 * 0.5 < end - begin <= took * 1e3 + 1
+    assert end - begin >= 20
+    assert took_ms >= 20
 
 
 def test_wait_orders_two_streams(device: Device) -> None:
-    """Work behind wait() starts after the event: 3(3x + 1) + 1 with the slow half first is 4, not 1."""
-    spin, memory = spin_kernel(device), counter(device)
+    """Work behind wait() starts after the event: the second kernel sees what the first made of 0."""
+    gate, free, memory = Gate(device), Gate(device, is_open=True), counter(device)
     first, second = rk.Stream(device), rk.Stream(device)
-    spin(64, memory, LONG, grid=1, block=64, stream=first)
+    gate.run(memory, first)
     second.wait(first.record())
-    done = np.empty(64, np.uint32)
-    spin(64, memory, SHORT, grid=1, block=64, stream=second)
-    memory.copy_to_host(done, second)
-    assert set(done.tolist()) == {4}
+    free.run(memory, second)
+    done = second.record()
+    time.sleep(0.02)
+    assert not done.is_done
+    gate.open()
+    second.synchronize()
+    assert value(memory) == 4
 
 
 def test_wait_is_for_the_event_as_it_was_recorded(device: Device) -> None:
     """Recording the event again later does not move the wait: the second stream does not wait for the later work."""
-    spin, memory, other = spin_kernel(device), counter(device), counter(device)
+    gate, free, memory, other = Gate(device), Gate(device, is_open=True), counter(device), counter(device)
     first, second = rk.Stream(device), rk.Stream(device)
     event = rk.Event(device)
     second.wait(event)  # never recorded: nothing to wait for
     event.record(first)
     second.wait(event)
-    spin(64, memory, LONG, grid=1, block=64, stream=first)
+    gate.run(memory, first)
     event.record(first)
-    spin(64, other, SHORT, grid=1, block=64, stream=second)
+    free.run(other, second)
     second.synchronize()
     assert not event.is_done
+    gate.open()
     first.synchronize()
     assert event.is_done
 
 
 def test_default_stream_waits_for_all_others(device: Device) -> None:
     """A copy or launch without a stream sees what every stream was given before."""
-    spin, memory, stream = spin_kernel(device), counter(device), rk.Stream(device)
-    spin(64, memory, LONG, grid=1, block=64, stream=stream)
-    spin(64, memory, SHORT, grid=1, block=64)
+    gate, free, memory, stream = Gate(device), Gate(device, is_open=True), counter(device), rk.Stream(device)
+    gate.run(memory, stream)
+    gate.open_later()
+    free.run(memory)
     assert value(memory) == 4
 
 
 def test_device_synchronize_waits_for_every_stream(device: Device) -> None:
     """All streams are done after it."""
-    spin, memories = spin_kernel(device), [counter(device), counter(device)]
-    events = []
-    for memory in memories:
-        stream = rk.Stream(device)
-        spin(64, memory, LONG // 4, grid=1, block=64, stream=stream)
-        events.append((stream, stream.record()))
+    gate, memories = Gate(device), [counter(device), counter(device)]
+    streams = [rk.Stream(device) for _ in memories]
+    for memory, stream in zip(memories, streams, strict=True):
+        gate.run(memory, stream)
+    events = [stream.record() for stream in streams]
+    gate.open_later()
     device.synchronize()
-    assert all(event.is_done for _, event in events)
+    assert all(event.is_done for event in events)
     assert [value(memory) for memory in memories] == [1, 1]
 
 
 def test_memory_outlives_the_work_on_it(device: Device) -> None:
     """Freeing memory that a stream still uses waits for that stream, so that nobody else gets it too early."""
-    spin, memory, stream = spin_kernel(device), counter(device), rk.Stream(device)
-    spin(64, memory, LONG, grid=1, block=64, stream=stream)
+    gate, memory, stream = Gate(device), counter(device), rk.Stream(device)
+    gate.run(memory, stream)
     end = stream.record()
+    gate.open_later()
     memory.close()
     assert end.is_done
 
 
 def test_events_that_are_not_ready_can_not_be_subtracted(device: Device) -> None:
     """Neither without record nor before the end."""
-    spin, memory, stream = spin_kernel(device), counter(device), rk.Stream(device)
+    gate, memory, stream = Gate(device), counter(device), rk.Stream(device)
     begin = stream.record()
     with pytest.raises(DriverError, match="elapsed: an event was never recorded; record both"):
         _ = rk.Event(device) - begin
-    spin(64, memory, LONG, grid=1, block=64, stream=stream)
+    gate.run(memory, stream)
     end = stream.record()
     with pytest.raises(DriverError, match="elapsed: an event is not finished; synchronize it first"):
         _ = end - begin
+    gate.open()
     stream.synchronize()
     assert end - begin > 0
 
@@ -269,6 +295,28 @@ def test_out_of_memory(device: Device) -> None:
     with pytest.raises(MemoryError):
         device.alloc(device.info.total_memory + 1)
     device.alloc(16).fill(1)
+
+
+def test_checked_device_is_another_device() -> None:
+    """`checked=True` and the name with `:checked` are one device, apart from the unchecked one; real ones have none."""
+    device = rk.Device("emulator:gfx942", checked=True)
+    assert device.name == "emulator:gfx942:checked"
+    assert device == rk.Device("emulator:gfx942:checked") != rk.Device("emulator:gfx942")
+    assert device.info.checked
+    assert rk.Device("emulator", checked=True) == rk.Device("emulator:checked") == device
+    with pytest.raises(DeviceNotFound, match="hip:0 can't check accesses; use an emulator device with checked=True"):
+        rk.Device("hip:0", checked=True)
+
+
+def test_checked_device_frees_at_once() -> None:
+    """Its memory goes back to the driver with every close, so that use after free can be seen."""
+    device = rk.Device("emulator:gfx942", checked=True)
+    before = device.driver.memory_info()[0]
+    memory = device.alloc(1000)
+    assert device.driver.memory_info()[0] == before - 1000
+    memory.close()
+    assert device.driver.memory_info()[0] == before
+    assert device._pool.cached_bytes == 0
 
 
 @pytest.mark.parametrize(
