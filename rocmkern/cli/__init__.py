@@ -11,8 +11,8 @@ from rocmkern.errors import RocmkernError
 
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
-    "bench": "bench", "build": "build", "demo": "demo", "embed": "embed", "info": "info", "inspect": "inspect", "kernels": "kernels",
-    "package": "package", "search": "embed",
+    "bench": "bench", "build": "build", "demo": "demo", "embed": "embed", "info": "info", "inspect": "inspect",
+    "kernels": "kernels", "package": "package", "search": "embed",
 }  # fmt: skip
 
 

@@ -65,20 +65,31 @@ def cases(device: rk.Device, n: int) -> list[Case]:
     grid = 4.0 * side * side
     cube = 2.0 * len(small) ** 3
     return [
-        Case("affine", "2x + 1", lambda: x * 2.0 + 1.0, {"numpy": lambda: flat * 2 + 1}, 2 * bytes_of, "GB/s"),
-        Case("fill", "full", lambda: rk.full((n,), 2.0, device=device), {"numpy": lambda: np.full(n, 2.0, np.float32)}, bytes_of, "GB/s"),
-        Case("binary", "x + x", lambda: x + x, {"numpy": lambda: flat + flat}, 3 * bytes_of, "GB/s"),
-        Case("unary", "exp", lambda: rk.exp(x), {"numpy": lambda: np.exp(flat)}, 2 * bytes_of, "GB/s"),
-        Case("ternary", "where", lambda: rk.where(x > 0, x, x), {"numpy": lambda: np.where(flat > 0, flat, flat)}, 3 * bytes_of, "GB/s"),
-        Case("cast", "f32 to f16", lambda: x.astype(rk.float16), {"numpy": lambda: flat.astype(np.float16)}, 1.5 * bytes_of, "GB/s"),
-        Case("indexing", "take rows", lambda: rk.take(s, at, axis=0), {"numpy": lambda: square[ids]}, 2 * grid, "GB/s"),
-        Case("reduce", "sum of rows", lambda: rk.sum(s, axis=1), {"numpy": lambda: square.sum(1)}, grid, "GB/s"),
-        Case("reduce", "softmax", lambda: rk.softmax(s), {"numpy": lambda: _softmax(square)}, 2 * grid, "GB/s"),
-        Case("sort", "argsort of rows", lambda: rk.argsort(s), {"numpy": lambda: square.argsort(1)}, 3 * grid, "GB/s"),
-        Case("matmul", f"{len(small)}³", lambda: m @ m, {"numpy": lambda: small @ small}, cube, "GFLOP/s"),
-        Case("conv", "3 × 3", lambda: rk.conv2d(image, k), {"numpy": lambda: np.einsum("ijkl,kl->ij", windows, kernel[0, 0])}, 18.0 * side * side, "GFLOP/s"),
+        _case("affine", "2x + 1", lambda: x * 2.0 + 1.0, lambda: flat * 2 + 1, 2 * bytes_of),
+        _case("fill", "full", lambda: rk.full((n,), 2.0, device=device), lambda: np.full(n, 2.0, np.float32), bytes_of),
+        _case("binary", "x + x", lambda: x + x, lambda: flat + flat, 3 * bytes_of),
+        _case("unary", "exp", lambda: rk.exp(x), lambda: np.exp(flat), 2 * bytes_of),
+        _case("ternary", "where", lambda: rk.where(x > 0, x, x), lambda: np.where(flat > 0, flat, flat), 3 * bytes_of),
+        _case("cast", "f32 to f16", lambda: x.astype(rk.float16), lambda: flat.astype(np.float16), 1.5 * bytes_of),
+        _case("indexing", "take rows", lambda: rk.take(s, at, axis=0), lambda: square[ids], 2 * grid),
+        _case("reduce", "sum of rows", lambda: rk.sum(s, axis=1), lambda: square.sum(1), grid),
+        _case("reduce", "softmax", lambda: rk.softmax(s), lambda: _softmax(square), 2 * grid),
+        _case("sort", "argsort of rows", lambda: rk.argsort(s), lambda: square.argsort(1), 3 * grid),
+        _case("matmul", f"{len(small)}³", lambda: m @ m, lambda: small @ small, cube, "GFLOP/s"),
+        _case(
+            "conv",
+            "3 × 3",
+            lambda: rk.conv2d(image, k),
+            lambda: np.einsum("ijkl,kl->ij", windows, kernel[0, 0]),
+            18.0 * side * side,
+            "GFLOP/s",
+        ),
         _quantized(device, square[:, : side // 32 * 32]),
-    ]  # fmt: skip
+    ]
+
+
+def _case(family: str, operation: str, ours: Call, numpy: Call, work: float, unit: Unit = "GB/s") -> Case:
+    return Case(family, operation, ours, {"numpy": numpy}, work, unit)
 
 
 def _softmax(x: np.ndarray) -> np.ndarray:
@@ -105,7 +116,7 @@ def torch_peer(device: rk.Device, case: Case, n: int) -> Call | None:
         return None
     import torch
 
-    on = "cuda" if device.name.startswith(("hip", "cuda")) and torch.cuda.is_available() else "cpu"
+    on = "cuda" if device.info.name.startswith(("hip", "cuda")) and torch.cuda.is_available() else "cpu"
     x = torch.ones(n, device=on)
     calls: dict[str, Call] = {
         "2x + 1": lambda: x * 2 + 1,
@@ -117,7 +128,12 @@ def torch_peer(device: rk.Device, case: Case, n: int) -> Call | None:
     call = calls.get(case.operation)
     if call is None or on == "cpu":
         return call
-    return lambda: (call(), torch.cuda.synchronize())
+
+    def waited() -> None:
+        call()
+        torch.cuda.synchronize()
+
+    return waited
 
 
 def seconds(call: Call, device: rk.Device, budget: float) -> float:
