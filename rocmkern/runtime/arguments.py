@@ -202,18 +202,20 @@ def _address(label: str, value: Any, dtype: DType | None, driver: Driver) -> int
     if value is None:
         raise ArgumentError(f"{label} is None; this parameter needs device memory")
     memory: Any = value if isinstance(value, DeviceMemory) else getattr(value, "memory", None)
-    if not isinstance(memory, DeviceMemory):
+    if memory is None:
         raise ArgumentError(
-            f"{label} is a {type(value).__name__}, a pointer was wanted; pass device memory (device.alloc)"
+            f"{label} is a {type(value).__name__}, a pointer was wanted; pass device memory (device.alloc) or a tensor"
         )
     held = getattr(value, "dtype", None)
     if dtype is not None and isinstance(held, DType) and held is not dtype:
         raise ArgumentError(f"{label} points to {held}, {dtype} was wanted; cast it first")
-    if memory.driver is not driver:
+    # A tensor on another library's memory knows its device itself.
+    device = memory.device if isinstance(memory, DeviceMemory) else value.device
+    if device._driver is not driver:
         raise ArgumentError(
-            f"{label} is memory of {memory.device.name}, the kernel is on {driver.info.name}; copy it there first"
+            f"{label} is memory of {device.name}, the kernel is on {driver.info.name}; copy it there first"
         )
-    if memory.is_closed:
+    if isinstance(memory, DeviceMemory) and memory.is_closed:
         raise ClosedError(f"{label} is freed memory ({memory.nbytes} bytes); allocate it again")
     return int(value.address)
 

@@ -69,7 +69,7 @@ class Function:
         if stream is not None:
             for value in args:
                 memory = value if isinstance(value, DeviceMemory) else getattr(value, "memory", None)
-                if memory is not None:
+                if isinstance(memory, DeviceMemory):
                     memory.used_on(stream)
 
     def pack(self, *args: Any, **named: Any) -> bytes:

@@ -29,6 +29,17 @@ def test_packaged_kernel_runs(device: Device) -> None:
     np.testing.assert_array_equal(got, x * 2 + 1)
 
 
+def test_packaged_kernel_takes_tensors(device: Device) -> None:
+    """A tensor is a pointer to its first element; one of another dtype is refused by name."""
+    x = rk.arange(10, dtype=rk.float32, device=device)
+    out = rk.zeros(10, dtype=rk.float32, device=device)
+    affine = rk.get_kernel("affine", "affine_f32", device)
+    affine(7, 0, None, x[3:], out, 2.0, 1.0, grid=1, block=64)
+    np.testing.assert_array_equal(out.numpy(), [*(np.arange(3, 10) * 2 + 1), 0, 0, 0])
+    with pytest.raises(ArgumentError, match=r"argument 3 \(inp\) points to float64, float32 was wanted; cast it first"):
+        affine(7, 0, None, rk.zeros(7, dtype=rk.float64, device=device), out, 2.0, 1.0, grid=1, block=64)
+
+
 def test_default_device_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """get_kernel without a device takes the default one, and follows the variable."""
     for name in ("emulator:gfx90a", "emulator:gfx942"):
