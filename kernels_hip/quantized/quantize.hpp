@@ -75,9 +75,10 @@ RK_DEVICE f32 magnitude_max(const Pack<f32, 4> &x) {
     return bit_cast<f32>(group_reduce<Maximum<u32>, 8>(largest));
 }
 
-// Half away from zero: ggml rounds 8-bit quants so, and magnitudes here are at most 127.5.
+// Half away from zero, as ggml rounds 8-bit quants; magnitudes here are at most 127.5. NaN gives 0: the scale shows it.
 RK_DEVICE i32 rounded_away(f32 x) {
-    return i32(round(x));
+    const f32 whole = round(x);
+    return fabs(whole) <= 128 ? i32(whole) : 0;
 }
 
 template <typename F>
