@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from attrs import define
@@ -14,7 +14,7 @@ from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, FormatNotFound, KernelIndexError, ShapeError
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME, FORMATS, Q8_1, BlockFormat
-from rocmkern.kernels.families.quantized import COUNTS_VALUES, MAX_VECTORS
+from rocmkern.kernels.families.quantized import COUNTS_VALUES, MAX_VECTORS, expert_symbol
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape
 from rocmkern.ops.creation import DeviceLike, open_device, zeros
@@ -23,6 +23,7 @@ from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
 _FLOATS: Final = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+Ids: TypeAlias = Tensor | np.ndarray[Any, Any] | list[int] | list[list[int]]
 _LARGEST: Final = (1 << 31) - 1  # Candle's argument lists count in int32
 
 
@@ -75,29 +76,22 @@ class QTensor:
             _launch(self.device, symbol, plan, self.memory.address, out.address, *counts)
         return self._unpadded(out, self.shape)
 
-    def embedding(self, ids: Tensor | np.ndarray[Any, Any] | list[int]) -> Tensor:
+    def embedding(self, ids: Ids) -> Tensor:
         """Row ids[…] of a matrix for each id, float32; a negative id counts from the end.
 
         Raises KernelIndexError (an IndexError) for an id outside the rows, DTypeError for ids that are no integers.
         """
         self._require_matmul("embedding")
-        host = ids.numpy() if isinstance(ids, Tensor) else np.asarray(ids)
-        if host.dtype.kind not in "iu" and host.size:
-            raise DTypeError(f"embedding: ids of {host.dtype}; they must be integers")
-        numbers = host.astype(np.int64).ravel()
-        outside = numbers[(numbers < -self.rows) | (numbers >= self.rows)]
-        if outside.size:
-            raise KernelIndexError(f"embedding: id {outside[0]} of a table with {self.rows} rows")
+        numbers = _numbers("embedding", ids, self.rows)
         out = empty((numbers.size, self.padded_columns), dtypes.float32, self.device)
         if out.size:
-            index = self.device.alloc(4 * numbers.size)
-            index.copy_from_host(np.where(numbers < 0, numbers + self.rows, numbers).astype(np.uint32))
+            index = self._uploaded(numbers)
             plan = plans.rows(numbers.size, self.padded_columns, self.device.info)
             addresses = (self.memory.address, index.address, out.address)
             _launch(
                 self.device, f"get_rows_{self.format.symbol}", plan, *addresses, self.padded_columns, self.row_bytes
             )
-        return self._unpadded(out, (*host.shape, self.columns))
+        return self._unpadded(out, (*numbers.shape, self.columns))
 
     def matmul(self, x: Tensor) -> Tensor:
         """`x @ W.T` for this matrix W: the last axis of `x` becomes the rows of W. The result has `x`'s dtype.
@@ -105,14 +99,9 @@ class QTensor:
         `x` is quantized to 8 bits in blocks of 32 first, which gives errors of about 0.6 % of the products' size.
         Raises ShapeError where the columns differ, DTypeError for an `x` that is not float32, float16 or bfloat16.
         """
-        self._require_matmul("matmul")
         if len(self.shape) != 2:
             raise ShapeError(f"matmul: a quantized tensor of shape {self.shape}; it takes a matrix")
-        if not x.shape or x.shape[-1] != self.columns:
-            raise ShapeError(f"matmul: {x.shape} and {self.shape}; the last axes must be equal")
-        if x.device.driver is not self.device.driver:
-            raise ShapeError(f"matmul: tensors on {x.device.name} and {self.device.name}; move one with to()")
-        _float("matmul", x.dtype)
+        self._require_vectors("matmul", x)
         count = x.size // self.columns if self.columns else 0
         out = empty((*x.shape[:-1], self.rows), dtypes.float32, self.device)
         if out.size:
@@ -129,6 +118,48 @@ class QTensor:
                 symbol = f"mul_mat_{self.format.symbol}"
                 _launch(self.device, symbol, plan, *addresses, *shape, count, self.padded_columns, self.rows)
         return out.astype(x.dtype, copy=False)
+
+    def matmul_experts(self, x: Tensor, ids: Ids) -> Tensor:
+        """`x @ W[id].T` for each id of a token, this tensor W being (experts, rows, columns).
+
+        `ids` is (tokens, slots), `x` (tokens, columns), or (tokens, slots, columns) with a vector for each slot; the
+        result is (tokens, slots, rows). Errors as those of matmul and embedding.
+        """
+        if len(self.shape) != 3:
+            raise ShapeError(
+                f"matmul_experts: a quantized tensor of shape {self.shape}; it takes experts, rows, columns"
+            )
+        self._require_vectors("matmul_experts", x)
+        numbers = _numbers("matmul_experts", ids, self.shape[0])
+        if numbers.ndim != 2 or x.shape[:-1] not in (numbers.shape, numbers.shape[:1]):
+            raise ShapeError(f"matmul_experts: {x.shape} for ids of shape {numbers.shape}; use (tokens, slots)")
+        tokens, slots = numbers.shape
+        rows = self.shape[1]
+        out = empty((tokens, slots, rows), dtypes.float32, self.device)
+        if out.size and self.columns:
+            _require_counts("matmul_experts", rows, tokens, self.padded_columns)
+            y, index = quantized_activations(x, self.padded_columns), self._uploaded(numbers)
+            symbol = f"indexed_moe_forward_{expert_symbol(self.format)}_q8_1"
+            plan = plans.experts(rows, tokens, slots, self.device.info)
+            addresses = (self.memory.address, y.address, index.address, out.address)
+            per_token = 1 if x.ndim == 2 else slots
+            sizes = (rows, self.padded_columns, tokens, slots, self.padded_columns, per_token)
+            _launch(self.device, symbol, plan, *addresses, *sizes)
+        return out.astype(x.dtype, copy=False)
+
+    def _uploaded(self, numbers: np.ndarray[Any, Any]) -> DeviceMemory:
+        """Ids as the kernels take them."""
+        index = self.device.alloc(4 * numbers.size)
+        index.copy_from_host(numbers.astype(np.uint32))
+        return index
+
+    def _require_vectors(self, operation: str, x: Tensor) -> None:
+        self._require_matmul(operation)
+        if not x.shape or x.shape[-1] != self.columns:
+            raise ShapeError(f"{operation}: {x.shape} and {self.shape}; the last axes must be equal")
+        if x.device.driver is not self.device.driver:
+            raise ShapeError(f"{operation}: tensors on {x.device.name} and {self.device.name}; move one with to()")
+        _float(operation, x.dtype)
 
     def _unpadded(self, out: Tensor, shape: Shape) -> Tensor:
         if self.padded_columns != self.columns:
@@ -222,6 +253,18 @@ def _float(operation: str, dtype: DType) -> DType:
     if dtype not in _FLOATS:
         raise DTypeError(f"{operation}: {dtype}; it takes {', '.join(d.name for d in _FLOATS)}")
     return dtype
+
+
+def _numbers(operation: str, ids: Ids, bound: int) -> np.ndarray[Any, Any]:
+    """Ids on the host, all in 0…bound - 1; a negative one counted from the end."""
+    host = ids.numpy() if isinstance(ids, Tensor) else np.asarray(ids)
+    if host.dtype.kind not in "iu" and host.size:
+        raise DTypeError(f"{operation}: ids of {host.dtype}; they must be integers")
+    numbers = host.astype(np.int64)
+    outside = numbers[(numbers < -bound) | (numbers >= bound)]
+    if outside.size:
+        raise KernelIndexError(f"{operation}: id {outside[0]} of a table with {bound} rows")
+    return np.where(numbers < 0, numbers + bound, numbers)
 
 
 def _require_counts(operation: str, *counts: int) -> None:

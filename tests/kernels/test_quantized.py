@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rocmkern.kernels.block_formats import FORMATS, Q8_1, BlockFormat
 from rocmkern.kernels.cache import get_kernel
-from rocmkern.kernels.families.quantized import FAMILY, MAX_VECTORS
+from rocmkern.kernels.families.quantized import FAMILY, MAX_VECTORS, expert_symbol
 from rocmkern.runtime import Device, DeviceMemory
 from tests.kernels import quantized_reference as reference
 
@@ -302,7 +302,7 @@ def test_matrix_times_matrix(device: Device, row: BlockFormat) -> None:
 
 
 @pytest.mark.parametrize("per_token", [True, False])
-@named([f for f in CANDLE_MATMUL if f.values == 256 or f.symbol == "q8_0"])
+@named(MATMUL)
 def test_experts_multiply_their_tokens(device: Device, row: BlockFormat, per_token: bool) -> None:
     """Each slot of a token takes its expert's matrix (L6: the stride of q8_0's too); one vector a token or a slot."""
     experts, rows, columns, tokens, slots, padded = 3, 6, 256, 2, 2, 512
@@ -311,7 +311,7 @@ def test_experts_multiply_their_tokens(device: Device, row: BlockFormat, per_tok
     vectors = tokens if per_token else tokens * slots
     y = reference.quantized_activations(rng.normal(size=(vectors, columns)).astype(np.float32), padded)
     ids = np.array([[2, 0], [1, 2]], np.uint32)
-    symbol = row.symbol if row.values == 32 else row.name.replace("_", "")
+    symbol = expert_symbol(row)
     out = np.empty((tokens, slots, rows), np.float32)
     got = run(
         device, f"indexed_moe_forward_{symbol}_q8_1", (rows, tokens, slots), (32, 4),

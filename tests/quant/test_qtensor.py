@@ -205,6 +205,33 @@ def test_a_gguf_file_runs(device: Device, tmp_path: Path) -> None:
     assert reference.relative_error(weight.matmul(rk.asarray(x, device=device)).numpy(), exact) < 1e-2
 
 
+@pytest.mark.parametrize("per_slot", [False, True])
+def test_experts_multiply_what_is_routed_to_them(device: Device, per_slot: bool) -> None:
+    """Each token goes through the experts its ids name, padded rows and short floats included."""
+    w = normal((4, 6, 96), 1)
+    q = quantize(rk.asarray(w, device=device), "q4_k", pad=True)
+    values = q.dequantize().numpy().astype(np.float64)
+    assert q.shape == values.shape == (4, 6, 96)
+    ids = np.array([[3, 0], [1, -4], [2, 2]])
+    x = normal((3, 2, 96) if per_slot else (3, 96), 2)
+    got = q.matmul_experts(rk.asarray(x, device=device), ids)
+    wanted = np.einsum("tsk,tsnk->tsn", x if per_slot else np.repeat(x[:, None], 2, 1), values[ids])
+    assert got.shape == (3, 2, 6)
+    assert reference.relative_error(got.numpy(), wanted) < 1e-2
+
+
+def test_wrong_routing_is_refused(device: Device) -> None:
+    """An expert that is not there, ids that don't fit the tokens."""
+    q = from_blocks(np.zeros(2 * 3 * 18, np.uint8), "q4_0", (2, 3, 32), device)
+    x = rk.zeros((2, 32), device=device)
+    with pytest.raises(KernelIndexError, match="matmul_experts: id 2 of a table with 2 rows"):
+        q.matmul_experts(x, [[0, 1], [2, 0]])
+    with pytest.raises(ShapeError, match=r"matmul_experts: \(2, 32\) for ids of shape \(3, 1\); use \(tokens, slots\)"):
+        q.matmul_experts(x, [[0], [1], [0]])
+    with pytest.raises(ShapeError, match=r"matmul: a quantized tensor of shape \(2, 3, 32\); it takes a matrix"):
+        q.matmul(x)
+
+
 def test_repr_tells_format_shape_and_size(device: Device) -> None:
     """What one wants to know of a weight at a glance."""
     q, _ = stored("q4_0", 4, 64, device)

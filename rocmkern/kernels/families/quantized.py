@@ -78,11 +78,15 @@ def _multiply_matrices(f: BlockFormat) -> KernelSpec:
     return _kernel(f"mul_mat_{f.symbol}", "MULTIPLY_MATRICES", parameters, f.struct)
 
 
+def expert_symbol(f: BlockFormat) -> str:
+    """How the expert kernels spell a format: Candle writes q4k there."""
+    return f.name.replace("_", "") if f.symbol.endswith("_K") else f.symbol
+
+
 def _multiply_experts(f: BlockFormat) -> KernelSpec:
     counts = _counts("rows", "columns", "tokens", "slots", "padded", "vectors_per_token")
     parameters = (_WEIGHTS, _ACTIVATIONS, _IDS, result("dst", float32), *counts)
-    symbol = f.symbol if f.values == 32 else f.name.replace("_", "")
-    return _kernel(f"indexed_moe_forward_{symbol}_q8_1", "MULTIPLY_EXPERTS", parameters, f.struct)
+    return _kernel(f"indexed_moe_forward_{expert_symbol(f)}_q8_1", "MULTIPLY_EXPERTS", parameters, f.struct)
 
 
 FAMILY: Final = Family(
@@ -96,6 +100,6 @@ FAMILY: Final = Family(
         *(_multiply_floats(f) for f in _CANDLE),
         *(_multiply_vectors(f, n + 1) for f in _MATMUL for n in range(MAX_VECTORS)),
         *(_multiply_matrices(f) for f in _MATMUL),
-        *(_multiply_experts(f) for f in _CANDLE if f.values == 256 or f.symbol == "q8_0"),
+        *(_multiply_experts(f) for f in _MATMUL),
     ),
 )
