@@ -113,11 +113,11 @@ class EmulatorDriver:
         self._do(stream, lambda: _copy(target, source))
 
     def copy_to_host(self, target: memoryview, address: int, stream: int) -> None:
-        source = self._machine.view(address, target.nbytes)
+        source = self._machine.view(address, target.nbytes, writes=False)
         self._do(stream, lambda: _copy(target, source))
 
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
-        views = self._machine.view(target, nbytes), self._machine.view(source, nbytes)
+        views = self._machine.view(target, nbytes), self._machine.view(source, nbytes, writes=False)
         self._do(stream, lambda: _copy(*views))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:

@@ -12,6 +12,7 @@ from rocmkern.emulator import layout as at
 from rocmkern.emulator.addresses import OUTSIDE, Space
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.meaning.api import Access, Context, Row
+from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
 
 LANES = 16
 
@@ -25,12 +26,14 @@ class AccessFunction:
     space: Space
     wave_size: int
     returns: bool
+    checked: bool = False
 
     @property
     def key(self) -> str:
         a = self.access
         custom = f"_{self.row.name}" if a.op == "custom" else ""
         parts = (a.op, a.bits, a.count, a.extend, a.half or "full", a.element or "int", self.space, self.wave_size)
+        custom += "_checked" if self.checked else ""
         return "access_" + "_".join(str(p) for p in parts) + custom + ("_ret" if self.returns else "")
 
     @property
@@ -60,11 +63,28 @@ class AccessFunction:
                     bad = bad & ~w.emit(f"bitcast {is_known.type} {is_known.text} to i16", "i16")
                 with w.when(bad.ne(0)):
                     self._fault(w, bad, chunk, raw)
+                if self.checked:
+                    good = self._checked(w, good, chunk, resolved, buffer)
                 first = resolved.lane(0)
                 straight = (resolved - first).eq(steps)
                 all_straight = w.emit(f"bitcast {straight.type} {straight.text} to i16", "i16").eq(-1)
                 self._move(w, good, all_straight, first, resolved, buffer, chunk)
         w.line("ret void")
+
+    def _checked(self, w: Writer, good: Value, chunk: Value, resolved: Value, buffer: Value) -> Value:
+        """The lanes that may go on, after a look at each one's bytes."""
+        kind = {"load": LOAD, "store": STORE}.get(self.access.op, ATOMIC)
+        allowed = w.variable(good)
+        w.store(resolved, buffer, 64)
+        with w.each_bit(good) as lane:
+            address = w.load(w.at(buffer, lane.zext("i64").shl(3)), "i64", 0, 8)
+            passes = w.call(
+                "check_access", "i1", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"),
+                chunk * LANES + lane.zext("i64"), address, w.constant("i32", self.bytes_per_lane),
+                w.constant("i32", kind),
+            )  # fmt: skip
+            allowed.set(allowed.get() & ~(~passes).zext("i16").shl(lane.trunc("i16")))
+        return allowed.get()
 
     def _uniform(self, w: Writer, pointer: Value, chunk: Value) -> None:
         """All sixteen lanes read the same place."""

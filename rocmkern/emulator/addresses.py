@@ -62,7 +62,8 @@ class Addresses:
 
     def _lds(self):  # type: ignore[no-untyped-def]
         offset = self._offset()
-        return lambda chunk: self._vector32(0, chunk) + offset
+        # 32-bit arithmetic: the register may hold a negative distance.
+        return lambda chunk: (self._vector32(0, chunk) + offset) & 0xFFFFFFFF
 
     def _flat_like(self, absolute: bool):  # type: ignore[no-untyped-def]
         w, (vaddr, saddr) = self.regs.writer, self.inst.src[:2]

@@ -10,6 +10,7 @@ from typing import Final
 
 from attrs import define, field
 
+from rocmkern.emulator.shadow import ALLOCATED, FREED, WRITTEN
 from rocmkern.errors import DeviceOutOfMemory, DriverError
 
 ALIGNMENT: Final = 256
@@ -46,7 +47,10 @@ def _reserve_or_less(size: int) -> mmap.mmap:
 class Arena:
     """Allocations are aligned to 256 bytes; addresses are the process's own."""
 
+    checked: bool = False  # keep per byte whether it is allocated and written, and use no address twice
     memory: mmap.mmap = field(factory=_reserve_most)
+    _shadow: mmap.mmap | None = None
+    _freed: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted; only when checked
     base: int = field(init=False)
     end: int = field(init=False)  # one past the highest byte ever allocated
     _starts: list[int] = field(factory=list)  # of live allocations, sorted
@@ -56,6 +60,17 @@ class Arena:
 
     def __attrs_post_init__(self) -> None:
         self.base = self.end = address_of(self.memory)
+        if self.checked:
+            self._shadow = reserve(len(self.memory))
+
+    @property
+    def shadow_address(self) -> int:
+        """Address of the byte that stands for the first of the arena; 0 where nothing is kept."""
+        return address_of(self._shadow) if self._shadow is not None else 0
+
+    def _mark(self, address: int, nbytes: int, state: int) -> None:
+        if self._shadow is not None:
+            ctypes.memset(self.shadow_address + address - self.base, state, nbytes)
 
     @property
     def capacity(self) -> int:
@@ -67,7 +82,7 @@ class Arena:
 
     def alloc(self, nbytes: int) -> int:
         """Address of `nbytes` bytes of memory (of one byte where 0)."""
-        size = -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+        size = self._room(nbytes)
         with self._lock:
             address = self._take_hole(size)
             if address is None:
@@ -80,7 +95,12 @@ class Arena:
                 self.end += size
             insort(self._starts, address)
             self._sizes[address] = nbytes
+            self._mark(address, nbytes, ALLOCATED)
             return address
+
+    def _room(self, nbytes: int) -> int:
+        """What an allocation takes; the checked mode leaves a gap behind it."""
+        return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT + (ALIGNMENT if self.checked else 0)
 
     def _take_hole(self, size: int) -> int | None:
         fitting = [(room, start) for start, room in self._holes if room >= size]
@@ -99,9 +119,13 @@ class Arena:
                 raise DriverError(f"free: no allocation starts at {address:#x}; {self.describe(address)}")
             nbytes = self._sizes.pop(address)
             self._starts.remove(address)
-            size = -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+            size = self._room(nbytes)
             self._give_back(address, size)
-            self._add_hole(address, size)
+            if self.checked:
+                self._mark(address, nbytes, FREED)
+                insort(self._freed, (address, nbytes))
+            else:
+                self._add_hole(address, size)
 
     def _give_back(self, address: int, size: int) -> None:
         if size < GIVE_BACK_BYTES:
@@ -125,15 +149,20 @@ class Arena:
     def contains(self, address: int, nbytes: int) -> bool:
         return self.base <= address and address + nbytes <= self.end
 
-    def view(self, address: int, nbytes: int) -> memoryview:
-        """The bytes of allocated memory, writable."""
+    def view(self, address: int, nbytes: int, *, writes: bool = True) -> memoryview:
+        """The bytes of allocated memory, writable. `writes`: they count as written from now on."""
         if nbytes and not self.contains(address, nbytes):
             raise DriverError(f"view: {nbytes} bytes at {address:#x} are not device memory; {self.describe(address)}")
+        if writes:
+            self._mark(address, nbytes, ALLOCATED | WRITTEN)
         start = address - self.base
         return memoryview(self.memory)[start : start + nbytes]
 
     def describe(self, address: int) -> str:
         """Where an address lies, for messages."""
+        for start, size in self._freed:
+            if start <= address < start + size:
+                return f"it is {address - start} bytes into the {size} bytes at {start:#x} that were freed"
         if not self._starts:
             return "nothing is allocated"
         i = bisect_right(self._starts, address)

@@ -20,6 +20,8 @@ WAVE_STATUS: Final = 576
 WAVE_NUMBER: Final = 580  # within its workgroup
 WAVE_GROUP: Final = 584  # three dwords
 WAVE_PC: Final = 600  # where to translate next, with status NEEDS_CODE
+WAVE_LDS_SHADOW: Final = 608
+WAVE_EPOCH: Final = 616  # barriers passed
 WAVE_TEMP: Final = 1024  # two rows for moved lanes
 WAVE_VECTORS: Final = 2048
 VECTORS: Final = 256  # rows before the accumulation registers
@@ -73,6 +75,7 @@ FAULT_GROUP: Final = 192
 FAULT_WAVE: Final = 204
 FAULT_KIND: Final = 208
 LAUNCH_FUEL: Final = 216
+LAUNCH_SHADOW: Final = 224  # of the checked mode, else null
 LAUNCH_SIZE: Final = 256
 
 # A worker: one thread's place in a launch.
@@ -86,7 +89,8 @@ WORKER_LDS: Final = 32
 WORKER_SCRATCH: Final = 40
 WORKER_GROUPS_DONE: Final = 48
 WORKER_QUOTA: Final = 56  # workgroups until `run` returns
-WORKER_SIZE: Final = 64
+WORKER_LDS_SHADOW: Final = 64  # of the checked mode, else null
+WORKER_SIZE: Final = 72
 
 # Flat addresses with these high words mean LDS and scratch.
 SHARED_APERTURE: Final = 0x00010000

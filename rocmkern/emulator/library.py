@@ -7,13 +7,13 @@ from functools import partial
 
 from attrs import define, field
 
-from rocmkern.emulator import scheduler
+from rocmkern.emulator import scheduler, shadow
 from rocmkern.emulator.access import AccessFunction
 from rocmkern.emulator.ir import Value, Writer, type_text
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import ELEMENT, SUPPORT, Context, Row
 from rocmkern.emulator.native import Build, Code, Native
-from rocmkern.emulator.tier0 import HandlerBuilder, shape, symbol_of
+from rocmkern.emulator.tier0 import HandlerBuilder, symbol_of
 from rocmkern.emulator.tier1 import UnitBuilder, plain_code
 
 
@@ -27,24 +27,26 @@ class Library:
 
     def load_scheduler(self) -> int:
         """Address of `run`."""
-        self.native.ensure({code.symbol: _same(code) for code in (scheduler.RECORD_FAULT, scheduler.RUN)})
+        self.native.ensure({c.symbol: _same(c) for c in (scheduler.RECORD_FAULT, scheduler.RUN, shadow.code())})
         address = self.native.address("run")
         assert address is not None
         return address
 
-    def handlers(self, by_shape: dict[str, tuple[Row, Inst]], isa: str, wave_size: int) -> dict[str, int]:
+    def handlers(
+        self, by_shape: dict[str, tuple[Row, Inst]], isa: str, wave_size: int, checked: bool
+    ) -> dict[str, int]:
         """Addresses of the operation functions of instructions, by shape."""
         self.load_scheduler()
         symbols = {text: symbol_of(text) for text in by_shape}
-        wanted: dict[str, Build] = {
-            symbols[t]: partial(self._handler, row, inst, isa, wave_size) for t, (row, inst) in by_shape.items()
-        }
+        wanted: dict[str, Build] = {}
+        for text, (row, inst) in by_shape.items():
+            builder = HandlerBuilder(row, inst, isa, wave_size, checked)
+            wanted[symbols[text]] = partial(self._handler, symbols[text], builder)
         self.native.ensure(wanted, self._part)
         return {text: self.native.address(symbol) or 0 for text, symbol in symbols.items()}
 
-    def _handler(self, row: Row, inst: Inst, isa: str, wave_size: int) -> Code:
-        symbol = symbol_of(shape(inst, isa, wave_size))
-        handler = HandlerBuilder(row, inst, isa, wave_size).build(symbol)
+    def _handler(self, symbol: str, builder: HandlerBuilder) -> Code:
+        handler = builder.build(symbol)
         self._accesses |= handler.accesses
         needs = (*sorted(handler.accesses), *sorted(handler.supports))
         return Code(symbol, handler.text, handler.declarations, needs, handler.globals)
@@ -72,10 +74,7 @@ class Library:
         return code
 
     def _plain(self, symbol: str) -> Code:
-        handler = self._plains[symbol].build(symbol)
-        self._accesses |= handler.accesses
-        needs = (*sorted(handler.accesses), *sorted(handler.supports))
-        return Code(symbol, handler.text, handler.declarations, needs, handler.globals)
+        return self._handler(symbol, self._plains[symbol])
 
     def _part(self, symbol: str) -> Callable[[], Code]:
         if symbol in self._plains:

@@ -20,6 +20,7 @@ from rocmkern.emulator.launch import PACKET_BYTES, Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
 from rocmkern.emulator.program import Program
+from rocmkern.emulator.shadow import AFTER_FREE, LDS_RECORD_BYTES, RACE, UNALLOCATED, UNWRITTEN
 from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
@@ -58,10 +59,11 @@ class Worker:
             self._addresses[name] = address_of(memory)
         return self._addresses[name]
 
-    def prepare(self, launch: int, waves: int, lds: int, scratch: int) -> None:
+    def prepare(self, launch: int, waves: int, lds: int, scratch: int, lds_shadow: int) -> None:
         struct.pack_into(
-            "<QIIIIQQQqq", self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
+            "<QIIIIQQQqqQ", self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
             self.memory("lds", lds + LDS_SLACK), self.memory("scratch", scratch), 0, 0,
+            self.memory("lds shadow", lds_shadow) if lds_shadow else 0,
         )  # fmt: skip
 
     @property
@@ -130,11 +132,14 @@ class Machine:
     checked: bool = False
     timeout_s: float = TIMEOUT_S
     compiles: bool = True  # hot kernels; False: everything runs in tier 0
-    arena: Arena = field(factory=Arena)
+    arena: Arena = field(init=False)
     library: Library = field(factory=lambda: Library(native()))
     threads: int = field(factory=lambda: len(os.sched_getaffinity(0)))
     _idle: list[Worker] = field(factory=list)
     _idle_lock: threading.Lock = field(factory=threading.Lock)
+
+    def __attrs_post_init__(self) -> None:
+        self.arena = Arena(checked=self.checked)
 
     @property
     def isa(self) -> str:
@@ -154,12 +159,15 @@ class Machine:
     def free(self, address: int) -> None:
         self.arena.free(address)
 
-    def view(self, address: int, nbytes: int) -> memoryview:
-        return self.arena.view(address, nbytes)
+    def view(self, address: int, nbytes: int, *, writes: bool = True) -> memoryview:
+        """The bytes of device memory. The checked mode takes them as written, unless the view is for reading."""
+        return self.arena.view(address, nbytes, writes=writes)
 
     def load(self, image: bytes) -> Loaded:
         """Place a code object in device memory."""
-        return Loaded(Program(read(image), self.isa, self.arena, self.library, self.compiles))
+        return Loaded(
+            Program(read(image), self.isa, self.arena, self.library, self.compiles and not self.checked, self.checked)
+        )
 
     def launch(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
         """Run a kernel to its end.
@@ -225,20 +233,21 @@ class Launch:
         self._stride = at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW
         self._keep += [scalars, begin]
         struct.pack_into(
-            "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIq", self.record, 0,
+            "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQ", self.record, 0,
             0, g.groups, *g.grid, 0, g.waves(kernel.wave_size), 0, first, ctypes.addressof(scalars),
             begin.ids.ctypes.data, begin.ids.strides[0], begin.masks.ctypes.data, *begin.group_slots, begin.wave_slot,
             kernel.lds_size + g.shared_bytes, self._private_size, self._stride, arena.base, arena.end,
             ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(kernel) else FUEL,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(kernel) else FUEL, arena.shadow_address,
         )  # fmt: skip
 
     def _prepare(self, worker: Worker) -> None:
         kernel, waves = self.entry.kernel, self.geometry.waves(self.entry.kernel.wave_size)
         lds = kernel.lds_size + self.geometry.shared_bytes
         worker.prepare(
-            ctypes.addressof(self.record), waves * self._stride, lds, self._private_size * SCRATCH_LANES * waves
-        )
+            ctypes.addressof(self.record), waves * self._stride, lds, self._private_size * SCRATCH_LANES * waves,
+            (lds + 1) * LDS_RECORD_BYTES if self.machine.checked else 0,
+        )  # fmt: skip
 
     def _drive(self) -> None:
         """Run everything: a first few workgroups here, the others on all threads where that is worth it."""
@@ -338,11 +347,41 @@ class Launch:
         )
         if not fault:
             return
-        what = "store" if kind & 1 else "load"
-        where = ("", " of LDS", " of scratch")[kind >> 1]
         kernel = self.entry.kernel
         position = pc - self._program.base - kernel.entry_address
         raise MemoryFault(
-            f"launch: {kernel.name}: {what}{where} of {size} bytes at {address:#x} by lane {lane} of wave {wave},"
-            f" workgroup ({x}, {y}, {z}), pc {position:#x} in the kernel; {self.machine.arena.describe(address)}"
+            f"launch: {kernel.name}: {describe(kind, size, address)} by lane {lane} of wave {wave},"
+            f" workgroup ({x}, {y}, {z}), pc {position:#x} in the kernel; {self._place(kind, address)}"
         )
+
+    def _place(self, kind: int, address: int) -> str:
+        """What the address is near to, or the limit that it breaks."""
+        lds = f"the workgroup has {self.entry.kernel.lds_size + self.geometry.shared_bytes} bytes of LDS"
+        if kind >> 4:
+            return self._nearest(address) if self._is_memory(address) else lds
+        return (self._nearest(address), lds, f"a lane has {self._private_size} bytes of scratch")[kind >> 1]
+
+    def _is_memory(self, address: int) -> bool:
+        return self.machine.arena.contains(address, 0)
+
+    def _nearest(self, address: int) -> str:
+        return self.machine.arena.describe(address)
+
+
+REASONS: Final = {
+    UNALLOCATED: "outside every allocation",
+    AFTER_FREE: "in memory that was freed",
+    UNWRITTEN: "of memory that nothing wrote",
+    RACE: "that races with another wave: no barrier lies between their accesses, and one writes",
+}
+
+
+def describe(kind: int, size: int, address: int) -> str:
+    """A faulty access, as `record_fault` got it."""
+    reason = kind >> 4
+    if reason:
+        what = ("load", "store", "atomic")[kind & 15]
+        return f"{what} of {size} bytes at {address:#x} {REASONS[reason]}"
+    what = "store" if kind & 1 else "load"
+    where = ("", " of LDS", " of scratch")[kind >> 1]
+    return f"{what}{where} of {size} bytes at {address:#x}"

@@ -64,6 +64,7 @@ class Program:
     arena: Arena
     library: Library
     compiles: bool = True  # what is hot
+    checked: bool = False
     base: int = field(init=False)  # what is added to the file's addresses
     text: bytes = field(init=False)
     text_start: int = field(init=False)  # address of the code in device memory
@@ -195,11 +196,13 @@ class Program:
 
     def _translate(self, start: int, wave_size: int, kernel: str) -> None:
         traces = self._reach(start, kernel)
-        shapes = {pc: shape(self.instructions[pc][1], self.isa, wave_size) for trace in traces for pc in trace}
+        shapes = {
+            pc: shape(self.instructions[pc][1], self.isa, wave_size, self.checked) for trace in traces for pc in trace
+        }
         wanted = {text: self.instructions[pc] for pc, text in shapes.items()}
         ours = {inst.name: shape(inst, self.isa, wave_size) for inst in (JOIN, COUNT)}
         wanted |= {ours[inst.name]: (ROWS[inst.name], inst) for inst in (JOIN, COUNT)}
-        handlers = self.library.handlers(wanted, self.isa, wave_size)
+        handlers = self.library.handlers(wanted, self.isa, wave_size, self.checked)
         branch, count = (handlers[ours[inst.name]] for inst in (JOIN, COUNT))
         placed: list[tuple[int, int, int | None]] = []  # (operation, pc, pc of the target)
         for trace in traces:

@@ -104,9 +104,18 @@ entry:
   %lds = load ptr, ptr %pwl
   %pws = getelementptr i8, ptr %worker, i64 {WORKER_SCRATCH}
   %scratch = load ptr, ptr %pws
+  %pws2 = getelementptr i8, ptr %worker, i64 {WORKER_LDS_SHADOW}
+  %lds_shadow = load ptr, ptr %pws2
+  %is_checked = icmp ne ptr %lds_shadow, null
+  br i1 %is_checked, label %forget, label %first_wave
+forget:
+  %shadow_bytes = shl i64 %lds_size, 3
+  call void @llvm.memset.p0.i64(ptr align 8 %lds_shadow, i8 0, i64 %shadow_bytes, i1 false)
+  br label %first_wave
+first_wave:
   br label %wave
 wave:
-  %i = phi i32 [0, %entry], [%i1, %wave]
+  %i = phi i32 [0, %first_wave], [%i1, %wave]
   %i64 = zext i32 %i to i64
   %off = mul i64 %i64, %stride
   %w = getelementptr i8, ptr %waves, i64 %off
@@ -142,6 +151,10 @@ wave:
   store ptr %lds, ptr %d
   %e = getelementptr i8, ptr %w, i64 {WAVE_LDS_SIZE}
   store i64 %lds_size, ptr %e
+  %ls = getelementptr i8, ptr %w, i64 {WAVE_LDS_SHADOW}
+  store ptr %lds_shadow, ptr %ls
+  %ep = getelementptr i8, ptr %w, i64 {WAVE_EPOCH}
+  store i64 1, ptr %ep
   %f = getelementptr i8, ptr %w, i64 {WAVE_SCRATCH}
   %so = mul i64 %scratch_size, %i64
   %so64 = mul i64 %so, 64
@@ -176,6 +189,7 @@ done:
   ret void
 }}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """)
 
 _RUN: Final = _ir("""

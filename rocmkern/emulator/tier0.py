@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction
-from rocmkern.emulator.addresses import Addresses
+from rocmkern.emulator.addresses import SPACE_OF, Addresses
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.meaning.api import ROWS, Context, Row
@@ -31,6 +31,7 @@ from rocmkern.emulator.operands import (
     mask_lanes,
 )
 from rocmkern.emulator.registers import Place
+from rocmkern.emulator.shadow import LOAD, STORE
 
 STATIC_IMMEDIATES: Final = frozenset(
     {
@@ -46,6 +47,7 @@ STATIC_IMMEDIATES: Final = frozenset(
         *("s_round_mode", "s_denorm_mode"),
     }
 )
+MEMORY: Final = frozenset({"SMEM", *SPACE_OF})
 PARAMETERS: Final = "(ptr %w, ptr %op)"
 
 
@@ -220,7 +222,7 @@ def fields(row: Row, inst: Inst, wave_size: int) -> list[int]:
     return [*values, inst.imm, inst.imm1]
 
 
-def shape(inst: Inst, isa: str, wave_size: int) -> str:
+def shape(inst: Inst, isa: str, wave_size: int, checked: bool = False) -> str:
     """What the function of an instruction depends on; equal for instructions that differ in open fields only."""
     operands = ",".join([_kind(o) for o in inst.dst]) + "=" + ",".join([_kind(o) for o in inst.src])
     imm = f"{inst.imm}" if inst.name in STATIC_IMMEDIATES else ""
@@ -229,7 +231,8 @@ def shape(inst: Inst, isa: str, wave_size: int) -> str:
     if inst.parts:
         imm += "+".join(shape(part, isa, wave_size) for part in inst.parts)
     pc = inst.size if inst.name in ("s_getpc_b64", "s_swappc_b64", "s_call_b64") else ""
-    return f"{inst.name}|{inst.encoding}|{operands}|{_modifiers(inst.mods)}|{isa}|{wave_size}|{pc}|{imm}"
+    mode = "checked" if checked and inst.encoding in MEMORY else ""
+    return f"{inst.name}|{inst.encoding}|{operands}|{_modifiers(inst.mods)}|{isa}|{wave_size}|{pc}|{imm}|{mode}"
 
 
 def _kind(o: Operand) -> str:
@@ -271,6 +274,7 @@ class HandlerBuilder:
     inst: Inst
     isa: str
     wave_size: int
+    checked: bool = False
     plain: bool = False  # a function that returns instead of going on: for calls from compiled code
     accesses: dict[str, AccessFunction] = field(factory=dict)
 
@@ -360,6 +364,8 @@ class HandlerBuilder:
         w.line(f"ret i32 {at.END}")
 
     def _barrier(self, w: Writer, regs: OutOfLine) -> None:
+        epoch = w.at(regs.wave(), at.WAVE_EPOCH)
+        w.store(w.load(epoch, "i64", 0, 8) + 1, epoch, 8)
         self._pause(w, w.at(regs.operation(), at.OP_SIZE), at.BARRIER)
 
     def _branch(self, w: Writer, regs: OutOfLine) -> None:
@@ -394,7 +400,7 @@ class HandlerBuilder:
         mask = implicit(regs, "exec")
         data, result = self._data_places()
         addresses = Addresses(self.inst, regs)
-        function = AccessFunction(self.row, access, addresses.space, self.wave_size, bool(self.inst.dst))
+        function = AccessFunction(self.row, access, addresses.space, self.wave_size, bool(self.inst.dst), self.checked)
         # Both addresses are taken before the first load, which may write the register that holds them.
         wheres = [Addresses(self.inst, regs, i, access.stride or 1).fill() for i in range(2 if access.stride else 1)]
         for which, spots in enumerate(wheres):
@@ -420,7 +426,7 @@ class HandlerBuilder:
             w.store(lane * (4 * count) + first, w.at(places, chunk * (8 * regs.lanes)), 64)
         row = ROWS[f"ds_write_b{32 * count}"]
         assert row.access is not None
-        store = AccessFunction(row, row.access, "lds", self.wave_size, False)
+        store = AccessFunction(row, row.access, "lds", self.wave_size, False, self.checked)
         self._call(w, store, mask, places, loaded, null)
 
     def _data_places(self) -> tuple[list[Place], Place | None]:
@@ -459,6 +465,11 @@ class HandlerBuilder:
                 w.constant("i32", size), w.constant("i32", 0),
             )  # fmt: skip
             w.line(f"ret i32 {at.END}")
+        if self.checked:
+            w.call(
+                "check_access", "i1", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
+                w.constant("i32", size), w.constant("i32", LOAD if access.op == "load" else STORE),
+            )  # fmt: skip
         pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")
         self._move_scalars(w, regs, pointer)
 

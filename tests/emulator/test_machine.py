@@ -147,3 +147,22 @@ def test_v_cmpx_of_floats_narrows_exec(target: str) -> None:
     x, out = np.linspace(-1, 1, 64, dtype=np.float32), np.zeros(64, np.uint32)
     bench(NARROWED, target).run("narrowed", x, out)
     assert np.array_equal(out, np.where(x > 0, 1, 7))
+
+
+MIRROR = """
+KERNEL void mirror(unsigned *out) {
+    __attribute__((shared)) static unsigned part[128];
+    unsigned t = __builtin_amdgcn_workitem_id_x();
+    part[t] = t;
+    __builtin_amdgcn_s_barrier();
+    out[t] = part[127 - t];
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lds_address_wraps(target: str) -> None:
+    """A register that holds minus a distance, plus the instruction's offset, is an address of LDS."""
+    out = np.zeros(128, np.uint32)
+    bench(MIRROR, target).run("mirror", out, block=128)
+    assert np.array_equal(out, 127 - np.arange(128))
