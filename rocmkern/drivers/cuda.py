@@ -162,6 +162,8 @@ class CudaDriver:
         return int(check("cuMemAlloc", nbytes))
 
     def free(self, address: int) -> None:
+        if self._context is None:  # the context took its memory along, as it does modules, streams and events
+            return
         self._select()
         check("cuMemFree", address)
 
@@ -216,6 +218,8 @@ class CudaDriver:
         return self._keep(check("cuStreamCreate", _NON_BLOCKING))
 
     def destroy_stream(self, stream: int) -> None:
+        if self._context is None:
+            return
         self.synchronize_stream(stream)
         check("cuStreamDestroy", self._objects.pop(stream))
 
@@ -232,6 +236,8 @@ class CudaDriver:
         return self._keep(check("cuEventCreate", 0))
 
     def destroy_event(self, event: int) -> None:
+        if self._context is None:
+            return
         check("cuEventDestroy", self._objects.pop(event))
 
     def record_event(self, event: int, stream: int) -> None:
@@ -262,6 +268,8 @@ class CudaDriver:
         return self._keep(check("cuModuleLoadData", image if image.endswith(b"\0") else image + b"\0"))
 
     def unload_module(self, module: int) -> None:
+        if self._context is None:
+            return
         self.synchronize()
         check("cuModuleUnload", self._objects.pop(module))
 
