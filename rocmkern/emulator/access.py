@@ -206,11 +206,9 @@ class AccessFunction:
         a, width = self.access, f"i{self.access.bits}"
         data = self._operand(w, 0, offset)
         if a.op == "cmpxchg":
-            # Memory forms hold the new value first, then the one to compare with; LDS forms the other way about.
-            other = self._operand(w, a.bits // 32, offset)
-            new, expected = (other, data) if self.space == "lds" else (data, other)
+            expected = self._operand(w, a.bits // 32, offset)  # it follows the new value
             pair = w.emit(
-                f"cmpxchg ptr {pointer.text}, {width} {expected.text}, {width} {new.text} seq_cst seq_cst", width
+                f"cmpxchg ptr {pointer.text}, {width} {expected.text}, {width} {data.text} seq_cst seq_cst", width
             )
             old = w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 0", width)
         elif a.op == "custom":

@@ -411,6 +411,8 @@ class HandlerBuilder:
                 continue
             source = data[which] if which < len(data) else data[0] if data else None
             source_rows = regs.rows(source) if source else null
+            if access.op == "cmpxchg" and len(data) == 2:
+                source_rows = self._swap_data(w, regs, data, access.bits // 32)
             result_rows = w.at(regs.rows(result), skip) if result else null
             self._call(w, function, mask, spots, source_rows, result_rows)
 
@@ -428,6 +430,20 @@ class HandlerBuilder:
         assert row.access is not None
         store = AccessFunction(row, row.access, "lds", self.wave_size, False, self.checked)
         self._call(w, store, mask, places, loaded, null)
+
+    def _swap_data(self, w: Writer, regs: OutOfLine, data: list[Place], registers: int) -> Value:
+        """Rows of the new value, then of the one to compare with, from an LDS form's two operands.
+
+        ds_cmpst names the comparand first, ds_cmpstore (gfx11 and later) the new value.
+        """
+        order = data if self.inst.name.startswith("ds_cmpstore") else data[::-1]
+        row = 4 * self.wave_size
+        rows = w.buffer(2 * registers * row)
+        for i, place in enumerate(order):
+            for register in range(registers):
+                values = w.load(w.at(regs.rows(place), register * row), "i32", self.wave_size, 4)
+                w.store(values, w.at(rows, (i * registers + register) * row), 64)
+        return rows
 
     def _data_places(self) -> tuple[list[Place], Place | None]:
         first = {"DS": 1, "VDS": 1, "MUBUF": 3, "MTBUF": 3, "VBUFFER": 3}.get(self.inst.encoding, 2)
