@@ -96,7 +96,7 @@ class ScalarRangeError(RocmkernError, OverflowError):
     """A Python number lies outside the range of the tensor's dtype."""
 
 
-class ExchangeError(RocmkernError, BufferError):
+class ExchangeError(RocmkernError, BufferError, ValueError):
     """Memory can't be shared with another library as asked; a copy can be made instead."""
 
 

@@ -77,7 +77,7 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
     return permute_dims(x, order)
 
 
-def expand_dims(x: Tensor, /, *, axis: int | Sequence[int] = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     """New axes of length 1 at the named places of the result; a view."""
     places = (axis,) if isinstance(axis, int) else tuple(axis)
     layout = as_tensor("expand_dims", x).layout

@@ -1,0 +1,92 @@
+"""Render docs/array_api.md: the functions of the array API standard, and what this namespace has of each."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from types import ModuleType
+
+import array_api_strict
+
+import rocmkern as rk
+
+TARGET = Path(__file__).parent.parent / "docs" / "array_api.md"
+OWN_NAMES = ("Device", "__version__")  # of array-api-strict, not of the standard
+EXTENSIONS = ("fft", "linalg")
+NO_COMPLEX = ("complex64", "complex128")
+
+HEAD = """\
+# The array API standard
+
+`rocmkern` is a namespace of the [Python array API standard](https://data-apis.org/array-api/2025.12/), version
+{version}.
+This page is rendered by `python scripts/render_array_api.py` from the namespace itself.
+
+{have} of the standard's {all} names are there.
+
+| | names |
+|---|---|
+"""
+
+TAIL = """
+## What is decided where the standard leaves it open
+
+- A Python float with an integer tensor, and an integer tensor in a function of floats, become `float32`, the default
+  float dtype; an integer with a float tensor takes the tensor's dtype; `bool` with a number takes the number's.
+- `uint64` with a signed integer has no common integer dtype and is a `TypeError`.
+- `float16`, `bfloat16` and `float8_e4m3` exist beside the standard's dtypes; float16 with bfloat16 is `float32`.
+- Integer division by zero gives 0, overflow wraps; a float that becomes an integer truncates and saturates, NaN gives
+  0.
+- Sorting is always stable; NaN is the largest value. `argmax` and `argmin` give the first occurrence.
+- A Python integer outside an integer dtype is an `OverflowError`, an index outside its axis an `IndexError`.
+- Strides count elements.
+
+## What is missing
+
+- Complex dtypes: the kernels have none. `conj` and `real` copy, `imag` is zero, a complex number is a `TypeError`.
+- The extensions `linalg` and `fft`.
+- DLPack from host memory copies on the emulator too: its kernels reach only its own memory. DLPack to NumPy and PyTorch
+  shares.
+
+## What the host does
+
+Kernels do the work; the host reads back one number where a shape depends on data (`nonzero`, masks, `unique_*`,
+`repeat` with a tensor), and the verdict of the index check of `take`, `embedding` and index tensors. `asarray` converts
+lists on the host, `repr`, `tolist` and pickling copy to it, and on the emulator `numpy()` reads the memory itself.
+"""
+
+
+def standard_names() -> dict[str, list[str]]:
+    """The standard's names by chapter, as array-api-strict files them."""
+    chapters: dict[str, list[str]] = {}
+    for name in array_api_strict.__all__:
+        if name in OWN_NAMES or name in EXTENSIONS or "array_api_strict" in name.lower() or "ArrayAPIStrict" in name:
+            continue
+        thing = getattr(array_api_strict, name)
+        module = getattr(inspect.unwrap(thing), "__module__", "") if callable(thing) else ""
+        own = module.startswith("array_api_strict")
+        chapter = module.rpartition("._")[2].replace("_", " ") if own else "constants and dtypes"
+        chapters.setdefault({"info": "inspection"}.get(chapter, chapter), []).append(name)
+    return chapters
+
+
+def has(namespace: ModuleType, name: str) -> bool:
+    return hasattr(namespace, name)
+
+
+def render() -> str:
+    chapters = standard_names()
+    every = [n for names in chapters.values() for n in names]
+    rows = []
+    for chapter, names in chapters.items():
+        shown = ", ".join(f"`{n}`" if has(rk, n) else f"~~`{n}`~~" for n in names)
+        rows.append(f"| {chapter} ({sum(has(rk, n) for n in names)}/{len(names)}) | {shown} |")
+    beyond = sorted(set(rk.__all__) - set(every))
+    functions = [n for n in beyond if rk._HOME[n].startswith("rocmkern.ops.")]
+    rows.append(f"| beyond the standard | {', '.join(f'`{n}`' for n in functions)} |")
+    head = HEAD.format(version=rk.__array_api_version__, have=sum(has(rk, n) for n in every), all=len(every))
+    return head + "\n".join(rows) + "\n" + TAIL
+
+
+if __name__ == "__main__":
+    TARGET.write_text(render())

@@ -1,0 +1,110 @@
+"""The namespace against the standard: names, signatures, dtype functions, inspection, and the rendered page."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from pathlib import Path
+from typing import Any
+
+import array_api_strict
+import ml_dtypes
+import numpy as np
+import pytest
+
+import rocmkern as rk
+from rocmkern.dtypes import ALL, DType
+from rocmkern.errors import DTypeError
+from tests.tensor.arrays import FLOATS, INTEGERS
+
+ROOT = Path(__file__).parents[2]
+_SPEC = importlib.util.spec_from_file_location("render_array_api", ROOT / "scripts" / "render_array_api.py")
+assert _SPEC is not None and _SPEC.loader is not None
+page = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(page)
+
+STANDARD = [n for names in page.standard_names().values() for n in names]
+FUNCTIONS = [n for n in STANDARD if inspect.isfunction(getattr(array_api_strict, n))]
+
+
+def test_only_complex_dtypes_are_missing() -> None:
+    """Every other name of the standard is there."""
+    assert [n for n in STANDARD if not hasattr(rk, n)] == ["complex64", "complex128"]
+    assert rk.__array_api_version__ == array_api_strict.__array_api_version__ == "2025.12"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signatures_are_the_standards(name: str) -> None:
+    """Same parameters in the same order and kind; what is ours beyond them is keyword-only with a default."""
+    ours = inspect.signature(getattr(rk, name)).parameters
+    theirs = inspect.signature(inspect.unwrap(getattr(array_api_strict, name))).parameters
+    for (a, mine), (b, wanted) in zip(ours.items(), theirs.items(), strict=False):
+        positional = mine.kind == wanted.kind == inspect.Parameter.POSITIONAL_ONLY
+        assert a == b or positional, f"{name}: {a} instead of {b}"
+        assert mine.kind == wanted.kind, f"{name}: {a} is {mine.kind}"
+        assert (mine.default is inspect.Parameter.empty) == (wanted.default is inspect.Parameter.empty)
+    assert len(ours) >= len(theirs)
+    for extra in list(ours.values())[len(theirs) :]:
+        assert extra.kind == inspect.Parameter.KEYWORD_ONLY and extra.default is not inspect.Parameter.empty
+
+
+def test_every_function_is_documented() -> None:
+    """One sentence in the present tense ends with a full stop."""
+    for name in rk.__all__:
+        thing = getattr(rk, name)
+        if inspect.isfunction(thing) and thing.__module__.startswith("rocmkern.ops"):
+            assert thing.__doc__ and "." in thing.__doc__, name
+
+
+def test_the_rendered_page_is_current() -> None:
+    """docs/array_api.md is what the script renders."""
+    assert (ROOT / "docs" / "array_api.md").read_text() == page.render()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.short)
+def test_finfo(dtype: DType) -> None:
+    """The limits that ml_dtypes states, as Python floats."""
+    ours, theirs = rk.finfo(dtype), ml_dtypes.finfo(dtype.numpy)
+    assert (ours.bits, ours.dtype) == (dtype.bits, dtype)
+    for field in ("eps", "max", "min", "smallest_normal"):
+        assert getattr(ours, field) == float(getattr(theirs, field)) and type(getattr(ours, field)) is float
+    assert rk.finfo(rk.zeros((1,), dtype=dtype)) == ours
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.short)
+def test_iinfo(dtype: DType) -> None:
+    """NumPy's limits."""
+    info = np.iinfo(dtype.numpy)
+    assert (rk.iinfo(dtype).bits, rk.iinfo(dtype).min, rk.iinfo(dtype).max) == (info.bits, info.min, info.max)
+    with pytest.raises(DTypeError, match="use iinfo"):
+        rk.finfo(dtype)
+    with pytest.raises(DTypeError, match="use finfo"):
+        rk.iinfo(rk.float32)
+
+
+def test_dtype_functions() -> None:
+    """can_cast follows promotion; isdtype knows kinds, dtypes and tuples; result_type takes numbers too."""
+    assert rk.can_cast(rk.int8, rk.int16) and not rk.can_cast(rk.int16, rk.int8)
+    assert rk.can_cast(rk.zeros((1,), dtype=rk.uint8), rk.int16) and not rk.can_cast(rk.uint64, rk.int64)
+    assert rk.isdtype(rk.int8, "integral") and rk.isdtype(rk.int8, ("bool", "signed integer"))
+    assert rk.isdtype(rk.bfloat16, "real floating") and not rk.isdtype(rk.bool_, "numeric")
+    assert rk.isdtype(rk.float32, rk.float32) and not rk.isdtype(rk.float32, "complex floating")
+    with pytest.raises(ValueError, match="kind 'odd'"):
+        rk.isdtype(rk.int8, "odd")
+    with pytest.raises(TypeError):
+        rk.isdtype(rk.int8, 3)  # type: ignore[arg-type]
+    assert rk.result_type(rk.zeros((1,), dtype=rk.int8), rk.uint8) is rk.int16
+    assert rk.result_type(rk.float16, 1.5) is rk.float16 and rk.result_type(rk.int8, 1.5) is rk.float32
+    with pytest.raises(ValueError, match="at least one"):
+        rk.result_type(1, 2)
+
+
+def test_inspection() -> None:
+    """Capabilities, defaults, dtypes by kind, devices."""
+    info: Any = rk.__array_namespace_info__()
+    assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+    assert info.default_dtypes() == {"real floating": rk.float32, "integral": rk.int64, "indexing": rk.int64}
+    assert set(info.dtypes()) == {d.name for d in ALL} - {"float16", "bfloat16", "float8_e4m3"}
+    assert set(info.dtypes(kind="unsigned integer")) == {"uint8", "uint16", "uint32", "uint64"}
+    assert set(info.dtypes(kind=("bool", "real floating"))) == {"bool", "float32", "float64"}
+    assert info.default_device() == rk.zeros(()).device and isinstance(info.devices(), tuple)
