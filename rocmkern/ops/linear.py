@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from rocmkern.dtypes import DType, bool_, float32
+from rocmkern.dtypes import DType, bool_, float32, int32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
@@ -62,7 +62,7 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     num_dims, info = (0, 0) if simple else (len(dims), layout_info(a.device, dims + left_steps + right_steps))
     count = prod(batch)
     here = context(a.device)
-    plan = here.plan(plans_matmul.product, count, m, n, a.dtype, a.dtype)
+    plan = here.plan(plans_matmul.product, count, m, n, a.dtype, result.dtype)
     here.kernel(a.device, plan.variant).run(
         plan,
         *(m, n, k, count),
@@ -70,6 +70,14 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
         *map(word, (right_steps[0] if simple and dims else 0, *b.strides[-2:])),
         *(num_dims, info, a.address, b.address, result.address),
     )
+
+
+def int8_product(a: Tensor, b: Tensor) -> Tensor:
+    """The product of two int8 matrices as int32, exact up to 2¹⁷ columns of `a`."""
+    result = empty((a.shape[0], b.shape[1]), int32, a.device)
+    if result.size:
+        _launch(a, b, (), result)
+    return result
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:

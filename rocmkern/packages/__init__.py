@@ -4,9 +4,11 @@ from rocmkern.packages.args import KernelArgs, Packing, pointer, scalar
 from rocmkern.packages.check import Report, check
 from rocmkern.packages.choice import Choice, KernelTable
 from rocmkern.packages.kinds import KINDS, Kind
+from rocmkern.packages.operations import decide, gemm_a8w8, gemm_a16w16, shuffle_weight, topk_softmax
 from rocmkern.packages.package import KernelPackage
+from rocmkern.packages.tuned import TunedTable
 
 __all__ = [
-    "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "check", "pointer",
-    "scalar",
+    "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "TunedTable", "check",
+    "decide", "gemm_a8w8", "gemm_a16w16", "pointer", "scalar", "shuffle_weight", "topk_softmax",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rocmkern.drivers.protocol import Dims
 from rocmkern.errors import KernelNotFound, ShapeError
@@ -86,6 +86,17 @@ class KernelTable:
             raise KernelNotFound(self._none(given, candidates))
         best = min(fitting, key=lambda c: c.score)
         return self.choice(best, given, compute_units, candidates)
+
+    def named(self, symbol: str, compute_units: int, step: str, **problem: object) -> Choice:
+        """The row of that symbol, if it can serve `problem`. Raises KernelNotFound with the reason if not."""
+        given: Problem = dict(problem)
+        rows = [(table, row) for table in self.tables for row in table.table.rows if row.symbol == symbol]
+        if not rows:
+            raise KernelNotFound(f"select {self.kind.name}: the tables have no kernel {symbol}")
+        found = self._candidate(*rows[0], given, compute_units)
+        if found.rejected is not None:
+            raise KernelNotFound(f"select {self.kind.name}: {found}")
+        return evolve(self.choice(found, given, compute_units, (found,)), step=step)
 
     def choice(self, best: Candidate, given: Problem, units: int, candidates: tuple[Candidate, ...]) -> Choice:
         splits = self.kind.splits(best.row, given, units)

@@ -1,0 +1,276 @@
+"""Operations that a package's kernel does where one is given and has one, and our own kernels do otherwise.
+
+The contract of the result is the same either way. Which way was taken, and why, is what decide() explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from rocmkern.drivers.protocol import Driver
+from rocmkern.dtypes import DType, bfloat16, float32, int8, int32, uint32
+from rocmkern.errors import DTypeError, KernelNotFound, ShapeError
+from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.creation import zeros
+from rocmkern.ops.launch import empty
+from rocmkern.ops.linear import int8_product, matmul
+from rocmkern.ops.manipulation import matrix_transpose, permute_dims, reshape
+from rocmkern.ops.nn import softmax
+from rocmkern.ops.reduction import sum as sum_of
+from rocmkern.ops.rows_binary import add, divide, multiply
+from rocmkern.ops.sorting import top_k
+from rocmkern.packages.args import KernelArgs
+from rocmkern.packages.choice import Choice, KernelTable
+from rocmkern.packages.kinds import (
+    BF16GEMM,
+    I8GEMM,
+    TOPKSOFTMAX,
+    Bf16GemmArgs,
+    Bf16GemmOutF32Args,
+    Bf16GemmSplitArgs,
+    I8GemmArgs,
+    Kind,
+    TopKSoftmaxArgs,
+)
+from rocmkern.packages.package import KernelPackage
+from rocmkern.packages.tuned import TunedTable
+from rocmkern.runtime import Device, Function, Module
+from rocmkern.tensor import Tensor
+
+_I8_TILE: Final = (32, 16)
+_OTHER_TILE: Final = (16, 16)
+_SEMAPHORES: Final = 1024
+_DTYPE_NAMES: Final[dict[DType, str]] = {float32: "fp32", bfloat16: "bf16"}
+_functions: dict[tuple[Driver, Path, str], Function] = {}
+
+
+@frozen
+class Decision:
+    """The kernel that was taken, None for our own; `steps` tell what each step of the chain found."""
+
+    choice: Choice | None
+    steps: tuple[str, ...]
+
+    def explain(self) -> str:
+        return "\n".join(self.steps)
+
+
+Step = Callable[[KernelTable, TunedTable | None, Device, dict[str, object]], tuple[Choice | None, str]]
+
+
+def _by_tuning(
+    table: KernelTable, tuned: TunedTable | None, device: Device, problem: dict[str, object]
+) -> tuple[Choice | None, str]:
+    if tuned is None:
+        return None, "no table given"
+    shape = {column: _integer(problem[column.lower()]) for column in tuned.problem_columns}
+    found = tuned.find(table.arch, device.info.compute_units, **shape)
+    if found is None:
+        return None, f"no row for {', '.join(f'{k}={v}' for k, v in shape.items())}"
+    try:
+        choice = table.named(found.row.kernel, device.info.compute_units, found.step, **problem)
+    except KernelNotFound as error:
+        return None, str(error)
+    return choice, choice.explain()
+
+
+def _by_heuristic(
+    table: KernelTable, tuned: TunedTable | None, device: Device, problem: dict[str, object]
+) -> tuple[Choice | None, str]:
+    try:
+        choice = table.select(device.info.compute_units, **problem)
+    except KernelNotFound as error:
+        return None, str(error)
+    return choice, choice.explain()
+
+
+CHAIN: Final[tuple[tuple[str, Step], ...]] = (("tuned", _by_tuning), ("heuristic", _by_heuristic))
+
+
+def decide(
+    kind: Kind, package: KernelPackage | None, device: Device, tuned: TunedTable | None = None, **problem: object
+) -> Decision:
+    """Which kernel serves a problem: the tuned one, else the heuristic's, else our own."""
+    if package is None:
+        return Decision(None, ("own kernels: no package given",))
+    table = KernelTable.of(package, kind, device.info.arch)
+    steps = []
+    for name, step in CHAIN:
+        choice, found = step(table, tuned, device, problem)
+        steps.append(f"{name}: {found}")
+        if choice is not None:
+            return Decision(choice, tuple(steps))
+    return Decision(None, (*steps, "own kernels: none of the package's fits"))
+
+
+def topk_softmax(
+    gating: Tensor, k: int, *, renormalize: bool = False, package: KernelPackage | None = None
+) -> tuple[Tensor, Tensor]:
+    """The k largest of each row's softmax, largest first, and their columns as int32.
+
+    `gating` is (tokens, experts) of any float dtype; weights are float32. With `renormalize` each row of weights sums
+    to 1. Equal values keep the order of their columns.
+    """
+    tokens, experts = _matrix("topk_softmax", "gating", gating)
+    if not 1 <= k <= experts:
+        raise ShapeError(f"topk_softmax: k={k} of {experts} experts; give 1 to {experts}")
+    dtype = _DTYPE_NAMES.get(gating.dtype, gating.dtype.name)
+    decision = decide(TOPKSOFTMAX, package, gating.device, tokens=tokens, num_experts=experts, topk=k, dtype=dtype)
+    if decision.choice is None or not tokens:
+        weights, columns = top_k(softmax(cast(gating, float32)), k)
+        weights = divide(weights, sum_of(weights, axis=-1, keepdims=True)) if renormalize else weights
+        return weights, cast(columns, int32)
+    weights, columns = empty((tokens, k), float32, gating.device), empty((tokens, k), int32, gating.device)
+    args = TopKSoftmaxArgs(
+        indices=columns, weights=weights, gating=_as_dtype(packed(gating), float32), tokens=tokens, experts=experts,
+        topk=k, renormalize=int(renormalize), out_stride=k * weights.dtype.itemsize,
+    )  # fmt: skip
+    _run(decision.choice, args, gating.device)
+    return weights, columns
+
+
+@frozen(eq=False)
+class ShuffledWeight:
+    """A matrix (n, k) in the order that kernels with matrix tiles of `rows` × `columns` load it."""
+
+    tensor: Tensor
+    n: int
+    k: int
+    tile: tuple[int, int]
+
+    def plain(self) -> Tensor:
+        """The matrix in its usual order."""
+        rows, columns = self.tile
+        per_load = _per_load(self.tensor.dtype)
+        parts = (self.n // rows, self.k // (2 * columns), 2 * columns // per_load, rows, per_load)
+        return reshape(permute_dims(reshape(self.tensor, parts), (0, 3, 1, 2, 4)), (self.n, self.k))
+
+
+def _per_load(dtype: DType) -> int:
+    return 16 // dtype.itemsize
+
+
+def shuffle_weight(b: Tensor, tile: tuple[int, int] | None = None) -> ShuffledWeight:
+    """`b` (n, k) reordered once for kernels that want it so; `tile` is (32, 16) for int8, (16, 16) for others.
+
+    Raises ShapeError unless n is a multiple of the tile's rows and k of twice its columns.
+    """
+    n, k = _matrix("shuffle_weight", "b", b)
+    rows, columns = tile or (_I8_TILE if b.dtype is int8 else _OTHER_TILE)
+    if n % rows or k % (2 * columns):
+        raise ShapeError(f"shuffle_weight: shape {b.shape}; rows come in {rows}, columns in {2 * columns}: pad it")
+    per_load = _per_load(b.dtype)
+    parts = reshape(b, (n // rows, rows, k // (2 * columns), 2 * columns // per_load, per_load))
+    return ShuffledWeight(packed(permute_dims(parts, (0, 2, 3, 1, 4))), n, k, (rows, columns))
+
+
+def gemm_a8w8(
+    a: Tensor,
+    b: Tensor | ShuffledWeight,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    *,
+    bias: Tensor | None = None,
+    package: KernelPackage | None = None,
+    tuned: TunedTable | None = None,
+) -> Tensor:
+    """a · bᵀ of int8 matrices, scaled per row of `a` and per row of `b`, plus a bias per column, as bfloat16.
+
+    `a` is (m, k), `b` (n, k) plain or shuffled; scales and bias are float32 of m, n and n elements. Sums are exact, the
+    result is rounded once.
+    """
+    m, k = _matrix("gemm_a8w8", "a", a)
+    n = _columns("gemm_a8w8", b, k)
+    for name, t, size in (("scale_a", scale_a, m), ("scale_b", scale_b, n), ("bias", bias, n)):
+        if t is not None and (t.size != size or t.dtype is not float32):
+            raise ShapeError(f"gemm_a8w8: {name} is {t.dtype} of shape {t.shape}; float32 of {size} elements is wanted")
+    # Splits of K zero the result each for itself and rely on running side by side, which the emulator does not.
+    splits = {"splits": 1} if a.device.info.unified else {}
+    decision = decide(I8GEMM, package, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **splits)
+    if decision.choice is None or not m:
+        plain = b.plain() if isinstance(b, ShuffledWeight) else b
+        sums = cast(int8_product(a, matrix_transpose(plain)), float32)
+        scaled = multiply(multiply(sums, reshape(scale_b, (1, n))), reshape(scale_a, (m, 1)))
+        return cast(scaled if bias is None else add(scaled, reshape(bias, (1, n))), bfloat16)
+    weight = b if isinstance(b, ShuffledWeight) else shuffle_weight(b)
+    out = zeros((m, n), dtype=bfloat16, device=a.device)
+    args = I8GemmArgs(
+        out=out, a=packed(a), b=weight.tensor, scale_a=packed(scale_a), scale_b=packed(scale_b),
+        bias=zeros((n,), dtype=float32, device=a.device) if bias is None else packed(bias),
+        m=m, n=n, k=k, lda=k, ldb=k, ldc=n * out.dtype.itemsize, splits=decision.choice.splits,
+    )  # fmt: skip
+    _run(decision.choice, args, a.device)
+    return out
+
+
+def gemm_a16w16(
+    a: Tensor,
+    b: Tensor,
+    *,
+    package: KernelPackage | None = None,
+    tuned: TunedTable | None = None,
+) -> Tensor:
+    """a · bᵀ of bfloat16 matrices (m, k) and (n, k), summed in float32, as float32."""
+    m, k = _matrix("gemm_a16w16", "a", a)
+    n = _columns("gemm_a16w16", b, k)
+    for name, t in (("a", a), ("b", b)):
+        if t.dtype is not bfloat16:
+            raise DTypeError(f"gemm_a16w16: {name} is {t.dtype}; bfloat16 is wanted, cast it first")
+    decision = decide(BF16GEMM, package, a.device, tuned, m=m, n=n, k=k, bPreshuffle=0)
+    if decision.choice is None or not m:
+        return matmul(cast(a, float32), matrix_transpose(cast(b, float32)))
+    out = zeros((m, n), dtype=float32, device=a.device)  # the kernels add
+    function = _function(decision.choice, a.device)
+    kind: Any = next((c for c in BF16GEMM.arguments if c.fits(function.kernel)), Bf16GemmOutF32Args)
+    row, half, splits = n * out.dtype.itemsize, k * a.dtype.itemsize, decision.choice.splits
+    more: dict[str, Any] = {}
+    if issubclass(kind, Bf16GemmArgs):
+        more["is_out_b16"] = 0
+    if issubclass(kind, Bf16GemmSplitArgs) and splits > 1:
+        more["semaphore"] = zeros((_SEMAPHORES,), dtype=uint32, device=a.device)
+    args = kind(
+        d=out, a=packed(a), b=packed(b), stride_d0=row, stride_c0=row, stride_a0=half, stride_b0=half, m=m, n=n, k=k,
+        splits=splits if splits > 1 else 0, **more,
+    )  # fmt: skip
+    _run(decision.choice, args, a.device)
+    return out
+
+
+def _matrix(operation: str, name: str, t: Tensor) -> tuple[int, int]:
+    if t.ndim != 2:
+        raise ShapeError(f"{operation}: {name} has shape {t.shape}; two dimensions are wanted")
+    return t.shape[0], t.shape[1]
+
+
+def _columns(operation: str, b: Tensor | ShuffledWeight, k: int) -> int:
+    n, inner = (b.n, b.k) if isinstance(b, ShuffledWeight) else _matrix(operation, "b", b)
+    if inner != k:
+        raise ShapeError(f"{operation}: a has {k} columns, b {inner}; b is (n, k), one row per column of the result")
+    return n
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _as_dtype(t: Tensor, dtype: DType) -> Tensor:
+    """The tensor's memory seen as another dtype: kernels for bf16 take the same pointer as those for f32."""
+    return t if t.dtype is dtype else Tensor(t.memory, dtype, t.layout, t.device)
+
+
+def _function(choice: Choice, device: Device) -> Function:
+    key = (device.driver, choice.path, choice.row.symbol)
+    found = _functions.get(key)
+    if found is None or found.module.is_closed:
+        found = _functions[key] = Module.load(choice.path, device).get_function(choice.row.symbol)
+    return found
+
+
+def _run(choice: Choice, args: KernelArgs, device: Device) -> None:
+    function = _function(choice, device)
+    function.launch_packed(args.pack(function), grid=choice.grid, block=choice.block)

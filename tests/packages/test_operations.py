@@ -1,0 +1,148 @@
+"""Operations with and without a package: one contract, and a decision that says which way was taken."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import rocmkern as rk
+from rocmkern.errors import PackageError
+from rocmkern.packages import (
+    KINDS,
+    KernelPackage,
+    TunedTable,
+    decide,
+    gemm_a8w8,
+    gemm_a16w16,
+    shuffle_weight,
+    topk_softmax,
+)
+from rocmkern.runtime import Device
+
+Array = npt.NDArray[Any]
+BF16 = ml_dtypes.bfloat16
+
+
+@cache
+def package() -> KernelPackage:
+    try:
+        return KernelPackage.installed()
+    except PackageError as error:
+        pytest.skip(str(error))
+
+
+def softmax(x: Array) -> Array:
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    return np.asarray(e / e.sum(1, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, BF16])
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_topk_softmax_on_our_kernels(device: Device, dtype: Any, renormalize: bool) -> None:
+    """Any number of experts and any k: columns in NumPy's stable order, weights within 1e-6."""
+    gating = np.random.default_rng(0).standard_normal((19, 100)).astype(dtype)
+    weights, columns = topk_softmax(rk.asarray(gating, device=device), 5, renormalize=renormalize)
+    expected = softmax(gating.astype(np.float32))
+    best = np.argsort(-expected, axis=1, kind="stable")[:, :5]
+    chosen = np.take_along_axis(expected, best, 1)
+    chosen = chosen / chosen.sum(1, keepdims=True) if renormalize else chosen
+    assert (weights.dtype, columns.dtype) == (rk.float32, rk.int32)
+    np.testing.assert_array_equal(columns.numpy(), best)
+    np.testing.assert_allclose(weights.numpy(), chosen, rtol=0, atol=1e-6)
+
+
+def int8_problem(m: int, n: int, k: int) -> tuple[Array, ...]:
+    rng = np.random.default_rng(m + n + k)
+    a, b = (rng.integers(-128, 128, shape, np.int8) for shape in ((m, k), (n, k)))
+    return a, b, rng.random(m, np.float32), rng.random(n, np.float32), rng.standard_normal(n).astype(np.float32)
+
+
+def int8_result(a: Array, b: Array, scale_a: Array, scale_b: Array, bias: Array) -> Array:
+    sums = (a.astype(np.int32) @ b.astype(np.int32).T).astype(np.float32)
+    return np.asarray((sums * scale_b * scale_a[:, None] + bias).astype(BF16))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 9), (1, 64, 128), (70, 33, 200)])
+def test_gemm_a8w8_on_our_kernels(device: Device, m: int, n: int, k: int) -> None:
+    """Exact sums, scaled, biased and rounded once: NumPy's bits, for any shape."""
+    problem = int8_problem(m, n, k)
+    a, b, scale_a, scale_b, bias = (rk.asarray(x, device=device) for x in problem)
+    got = gemm_a8w8(a, b, scale_a, scale_b, bias=bias)
+    assert got.dtype is rk.bfloat16
+    np.testing.assert_array_equal(got.numpy(), int8_result(*problem))
+    if n % 32 == 0:
+        shuffled = gemm_a8w8(a, shuffle_weight(b), scale_a, scale_b, bias=bias)
+        np.testing.assert_array_equal(shuffled.numpy(), got.numpy())
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 9), (33, 64, 130)])
+def test_gemm_a16w16_on_our_kernels(device: Device, m: int, n: int, k: int) -> None:
+    """bf16 products are exact in f32; only the order of the sum is ours."""
+    rng = np.random.default_rng(k)
+    a, b = (rng.standard_normal(shape).astype(BF16) for shape in ((m, k), (n, k)))
+    got = gemm_a16w16(rk.asarray(a, device=device), rk.asarray(b, device=device)).numpy()
+    expected = a.astype(np.float64) @ b.astype(np.float64).T
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6 * np.abs(expected).max() * k**0.5)
+
+
+def test_packages_kernels_keep_the_contract() -> None:
+    """The same calls through AITER's files give the same results as our own kernels."""
+    device = rk.Device("emulator:gfx942")
+    gating = rk.asarray(np.random.default_rng(1).standard_normal((50, 256)).astype(np.float32), device=device)
+    ours, theirs = topk_softmax(gating, 8), topk_softmax(gating, 8, package=package())
+    np.testing.assert_array_equal(theirs[1].numpy(), ours[1].numpy())
+    np.testing.assert_allclose(theirs[0].numpy(), ours[0].numpy(), rtol=0, atol=1e-6)
+    a, b, scale_a, scale_b, bias = (rk.asarray(x, device=device) for x in int8_problem(100, 256, 256))
+    for weight in (b, shuffle_weight(b)):
+        for shift in (bias, None):
+            through = gemm_a8w8(a, weight, scale_a, scale_b, bias=shift, package=package())
+            np.testing.assert_array_equal(through.numpy(), gemm_a8w8(a, weight, scale_a, scale_b, bias=shift).numpy())
+    x, y = (rk.asarray(np.random.default_rng(2).standard_normal((64, 128)).astype(BF16), device=device) for _ in "ab")
+    np.testing.assert_allclose(
+        gemm_a16w16(x, y, package=package()).numpy(), gemm_a16w16(x, y).numpy(), rtol=0, atol=1e-3
+    )
+
+
+def test_decision_explains_each_step(tmp_path: Path) -> None:
+    """Tuned, heuristic, own kernels: each step says what it found, the last one why nothing else did."""
+    device, tuned_file = rk.Device("emulator:gfx942"), tmp_path / "tuned.csv"
+    symbol = "_ZN5aiter28bf16gemm_outf32_tn_96x64_pf3E"
+    tuned_file.write_text(
+        f"gfx,cu_num,M,N,K,us,kernelName\ngfx942,304,16,512,1024,3,{symbol}\ngfx942,304,32,512,1024,3,gone\n"
+    )
+    tuned = TunedTable.read([tuned_file])
+    shape = {"n": 512, "k": 1024, "bPreshuffle": 0}
+
+    def steps(m: int, **changed: int) -> str:
+        return decide(KINDS["bf16gemm"], package(), device, tuned, **({"m": m} | shape | changed)).explain()
+
+    assert f"{symbol} (tuned, M padded from 10 to 16)" in steps(10)
+    assert "tuned: select bf16gemm: the tables have no kernel gone" in steps(32)
+    assert "heuristic: bf16gemm for m=32" in steps(32)
+    assert "tuned: no row for M=2000, N=512, K=1024" in steps(2000)
+    last = steps(16, k=1000)
+    assert "k=1000 is no multiple of 64" in last
+    assert last.splitlines()[-1] == "own kernels: none of the package's fits"
+    assert decide(KINDS["bf16gemm"], None, device, m=1, **shape).explain() == "own kernels: no package given"
+
+
+def test_shapes_that_do_not_fit(device: Device) -> None:
+    """Each error names the operand, what came and what is wanted."""
+    a, b = rk.zeros((4, 8), dtype=rk.int8, device=device), rk.zeros((6, 9), dtype=rk.int8, device=device)
+    ones = rk.ones(4, dtype=rk.float32, device=device)
+    with pytest.raises(ValueError, match=r"gemm_a8w8: a has 8 columns, b 9; b is \(n, k\)"):
+        gemm_a8w8(a, b, ones, ones)
+    with pytest.raises(ValueError, match=r"scale_b is float32 of shape \(4,\); float32 of 6 elements is wanted"):
+        gemm_a8w8(a, b[:, :8], ones, ones)
+    with pytest.raises(ValueError, match=r"shuffle_weight: shape \(6, 9\); rows come in 32, columns in 32: pad it"):
+        shuffle_weight(b)
+    with pytest.raises(ValueError, match="topk_softmax: k=9 of 8 experts; give 1 to 8"):
+        topk_softmax(rk.zeros((4, 8), device=device), 9)
+    with pytest.raises(TypeError, match="gemm_a16w16: a is int8; bfloat16 is wanted, cast it first"):
+        gemm_a16w16(a, a)
