@@ -58,6 +58,10 @@ def translator_version() -> str:
     return state.hexdigest()
 
 
+def _object_name(data: bytes) -> str:
+    return blake2b(data, digest_size=12).hexdigest() + ".o"
+
+
 @define(eq=False)
 class Store:
     """Object files on disk, one per compilation, and an index line per symbol. Writers in several processes are safe:
@@ -66,6 +70,7 @@ class Store:
     folder: Path
     _index: dict[str, tuple[str, tuple[str, ...]]] = field(factory=dict)
     _read: int = 0
+    _is_pruned: bool = False
 
     @property
     def index_path(self) -> Path:
@@ -106,10 +111,12 @@ class Store:
         Path(temporary).replace(self.folder / name)
 
     def read(self, name: str) -> bytes | None:
+        """The object file; None where it is gone or damaged: files are named by their content."""
         try:
-            return (self.folder / name).read_bytes()
+            data = (self.folder / name).read_bytes()
         except OSError:
             return None
+        return data if _object_name(data) == name else None
 
     def forget(self, name: str) -> None:
         """Drop what a vanished file held."""
@@ -117,7 +124,7 @@ class Store:
 
     def write(self, data: bytes, codes: list[Code]) -> None:
         """Keep an object file; without a writable folder nothing is kept."""
-        name = blake2b(data, digest_size=12).hexdigest() + ".o"
+        name = _object_name(data)
         try:
             self._replace(name, data)
             defined = {c.symbol for c in codes}
@@ -130,16 +137,19 @@ class Store:
                 os.close(descriptor)
         except OSError:
             return
+        if not self._is_pruned:
+            self._is_pruned = True
+            self.prune(CACHE_LIMIT_BYTES)
 
-    def prune(self) -> None:
-        """Remove other versions' folders, oldest first, while the cache is over its limit."""
-        root = self.folder.parent
+    def prune(self, limit_bytes: int) -> None:
+        """Empty the folders of other versions and hosts, oldest first, then this one, while all exceed the limit."""
         with contextlib.suppress(OSError):
-            folders = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
+            folders = sorted((p for p in self.folder.parent.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
+            folders.sort(key=lambda p: p == self.folder)
             sizes = {p: sum(f.stat().st_size for f in p.iterdir()) for p in folders}
             total = sum(sizes.values())
             for old in folders:
-                if total <= CACHE_LIMIT_BYTES:
+                if total <= limit_bytes:
                     return
                 total -= sizes[old]
                 for file in old.iterdir():

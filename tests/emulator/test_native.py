@@ -1,0 +1,78 @@
+"""The cache of translated code on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rocmkern.emulator.native import CACHE_VARIABLE, Code, Store
+
+RUN = """
+import numpy as np
+from rocmkern.emulator.native import native
+from tests.emulator.device import bench
+from tests.emulator.test_machine import AFFINE
+x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+bench(AFFINE, compiled=True).run("affine", np.uint32(64), x, out, np.float32(2), np.float32(1))
+assert (out == 2 * x + 1).all()
+print(native().compiled)
+"""
+
+
+def codes(*symbols: str) -> list[Code]:
+    return [Code(s, "", {}, ("helper",)) for s in symbols]
+
+
+def test_what_one_writes_another_finds(tmp_path: Path) -> None:
+    """Two stores on one folder see each other's objects and what these need."""
+    first, second = Store(tmp_path / "v"), Store(tmp_path / "v")
+    first.write(b"object one", codes("a", "b"))
+    second.write(b"object two", codes("c"))
+    for store in (first, second):
+        store.refresh()
+        (name, needs), other = store.find("b") or ("", ()), store.find("c")
+        assert store.read(name) == b"object one"
+        assert needs == ("helper",)
+        assert other is not None
+        assert store.read(other[0]) == b"object two"
+
+
+def test_damaged_object_counts_as_missing(tmp_path: Path) -> None:
+    """A file whose content is not what its name says is never loaded."""
+    store = Store(tmp_path / "v")
+    store.write(b"object", codes("a"))
+    store.refresh()
+    name, _ = store.find("a") or ("", ())
+    (tmp_path / "v" / name).write_bytes(b"objec")
+    assert store.read(name) is None
+
+
+def test_cache_is_bounded(tmp_path: Path) -> None:
+    """Other versions go first, the oldest before the newer; this one last."""
+    stores = [Store(tmp_path / name) for name in ("old", "newer", "mine")]
+    for i, store in enumerate(stores):
+        store.write(bytes([i]) * 1000, codes(f"s{i}"))
+        os.utime(store.folder, (i, i))
+    mine = stores[2]
+    mine.prune(2600)
+    assert [len(list(s.folder.iterdir())) > 0 for s in stores] == [False, True, True]
+    mine.prune(1100)
+    assert [len(list(s.folder.iterdir())) > 0 for s in stores] == [False, False, True]
+
+
+def test_second_process_compiles_nothing(tmp_path: Path) -> None:
+    """Everything that one process translated, in both tiers, another takes from disk; a lost cache is made anew."""
+    environment = {**os.environ, CACHE_VARIABLE: str(tmp_path)}
+
+    def compiled() -> int:
+        command = [sys.executable, "-c", RUN]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=Path.cwd())
+        return int(done.stdout)
+
+    assert compiled() > 10
+    assert compiled() == 0
+    for file in tmp_path.rglob("*.o"):
+        file.write_bytes(b"")
+    assert compiled() > 10
