@@ -56,7 +56,7 @@ class Effects:
             reads |= ALWAYS_READ
         if inst.mods.gpr_index:
             reads |= set(range(VECTORS))  # which ones is known when it runs
-        whole = {r for o in inst.dst if o.kind == "s" and (o.count > 1 or row.unit == "valu") for r in registers(o)}
+        whole = {r for o in inst.dst if o.kind == "s" and o.count > 1 for r in registers(o)}
         kills = whole | (writes & {SCC})
         # Lanes outside EXEC, and the other register of a pair, keep their value: no kill, so a read.
         return Effects(frozenset(reads | (writes - kills)), frozenset(writes), frozenset(kills))
