@@ -2,7 +2,7 @@
 //
 //   VALUES, BYTES          the values and the bytes of a block
 //   HAS_MINIMUM            value = scale * quant - minimum, else value = scale * quant
-//   quants(block, p)       the signed quants of positions p to p + 3, one per byte; p is a multiple of 4
+//   levels(block, p)       the quants of positions p to p + 3 plus OFFSET, one per signed byte; p is a multiple of 4
 //   scale(block, p)        the scale of position p, rounded to f32 as the reference rounds it; so is minimum(block, p)
 //   place(unit, half)      where the 16 values of one half of a unit start. A unit is the 32 values that one thread
 //                          takes: the two halves share their bytes where a byte holds values that lie far apart
@@ -33,12 +33,6 @@ RK_DEVICE f32 f32_at(const u8 *at) {
     return value;
 }
 
-// Four quants of 0 to 127 less OFFSET: the top bits keep the bytes from borrowing of each other.
-template <u32 OFFSET>
-RK_DEVICE u32 lowered(u32 quants) {
-    return ((quants | 0x80808080u) - OFFSET * 0x01010101u) ^ 0x80808080u;
-}
-
 RK_DEVICE u32 nibbles(const u8 *at, u32 shift) {
     return (word(at) >> shift) & 0x0f0f0f0fu;
 }
@@ -65,15 +59,15 @@ RK_DEVICE u32 looked_up(u32 t0, u32 t1, u32 t2, u32 t3, u32 index) {
 }
 
 struct HalvesOf32 {
-    static constexpr u32 VALUES = 32;
+    static constexpr u32 VALUES = 32, OFFSET = 0;
     RK_DEVICE static u32 place(u32, u32 half) { return 16 * half; }
 };
 
 struct Q4_0 : HalvesOf32 {
-    static constexpr u32 BYTES = 18;
+    static constexpr u32 BYTES = 18, OFFSET = 8;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
-        return lowered<8>(nibbles(block + 2 + p % 16, p / 16 * 4));
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
+        return nibbles(block + 2 + p % 16, p / 16 * 4);
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
@@ -82,16 +76,16 @@ struct Q4_0 : HalvesOf32 {
 struct Q4_1 : HalvesOf32 {
     static constexpr u32 BYTES = 20;
     static constexpr bool HAS_MINIMUM = true;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) { return nibbles(block + 4 + p % 16, p / 16 * 4); }
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) { return nibbles(block + 4 + p % 16, p / 16 * 4); }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *block, u32) { return -half_at(block + 2); }
 };
 
 struct Q5_0 : HalvesOf32 {
-    static constexpr u32 BYTES = 22;
+    static constexpr u32 BYTES = 22, OFFSET = 16;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
-        return lowered<16>(nibbles(block + 6 + p % 16, p / 16 * 4) | spread(word(block + 2) >> p) << 4);
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
+        return nibbles(block + 6 + p % 16, p / 16 * 4) | spread(word(block + 2) >> p) << 4;
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
@@ -100,7 +94,7 @@ struct Q5_0 : HalvesOf32 {
 struct Q5_1 : HalvesOf32 {
     static constexpr u32 BYTES = 24;
     static constexpr bool HAS_MINIMUM = true;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
         return nibbles(block + 8 + p % 16, p / 16 * 4) | spread(word(block + 4) >> p) << 4;
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
@@ -110,7 +104,7 @@ struct Q5_1 : HalvesOf32 {
 struct Q8_0 : HalvesOf32 {
     static constexpr u32 BYTES = 34;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) { return word(block + 2 + p); }
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) { return word(block + 2 + p); }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
@@ -124,11 +118,11 @@ struct IQ4_NL : HalvesOf32 {
     static constexpr u32 BYTES = 18;
     static constexpr bool HAS_MINIMUM = false;
     // -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113
-    RK_DEVICE static u32 levels(u32 index) {
+    RK_DEVICE static u32 table(u32 index) {
         return looked_up(0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u, index);
     }
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
-        return levels(nibbles(block + 2 + p % 16, p / 16 * 4));
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
+        return table(nibbles(block + 2 + p % 16, p / 16 * 4));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
@@ -138,7 +132,7 @@ struct MXFP4 : HalvesOf32 {
     static constexpr u32 BYTES = 17;
     static constexpr bool HAS_MINIMUM = false;
     // Twice the e2m1 values: 0 1 2 3 4 6 8 12 and their negatives; the scale is half the power of two, so 2^(e - 128).
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
         return looked_up(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu, nibbles(block + 1 + p % 16, p / 16 * 4));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) {
@@ -149,7 +143,7 @@ struct MXFP4 : HalvesOf32 {
 };
 
 struct BlockOf256 {
-    static constexpr u32 VALUES = 256;
+    static constexpr u32 VALUES = 256, OFFSET = 0;
 };
 
 struct Q2_K : BlockOf256 {
@@ -158,7 +152,7 @@ struct Q2_K : BlockOf256 {
     RK_DEVICE static u32 place(u32 unit, u32 half) {
         return unit / 4 * 128 + unit / 2 % 2 * 16 + unit % 2 * 64 + half * 32;
     }
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
         return pairs(block + 16 + p / 128 * 32 + p % 32, p / 32 % 4 * 2);
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) { return half_at(block + 80) * f32(block[p / 16] & 15); }
@@ -166,12 +160,12 @@ struct Q2_K : BlockOf256 {
 };
 
 struct Q3_K : BlockOf256 {
-    static constexpr u32 BYTES = 110;
+    static constexpr u32 BYTES = 110, OFFSET = 4;
     static constexpr bool HAS_MINIMUM = false;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return Q2_K::place(unit, half); }
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
         const u32 low = pairs(block + 32 + p / 128 * 32 + p % 32, p / 32 % 4 * 2);
-        return lowered<4>(low | bits(block + p % 32, p / 32) << 2);
+        return low | bits(block + p % 32, p / 32) << 2;
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
         const u32 group = p / 16;
@@ -202,26 +196,26 @@ struct PackedScales : BlockOf256 {
 
 struct Q4_K : PackedScales {
     static constexpr u32 BYTES = 144;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
         return nibbles(block + 16 + p / 64 * 32 + p % 32, p / 32 % 2 * 4);
     }
 };
 
 struct Q5_K : PackedScales {
     static constexpr u32 BYTES = 176;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
         const u32 low = nibbles(block + 48 + p / 64 * 32 + p % 32, p / 32 % 2 * 4);
         return low | bits(block + 16 + p % 32, p / 32) << 4;
     }
 };
 
 struct Q6_K : BlockOf256 {
-    static constexpr u32 BYTES = 210;
+    static constexpr u32 BYTES = 210, OFFSET = 32;
     static constexpr bool HAS_MINIMUM = false;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit / 4 * 128 + unit % 4 * 16 + half * 64; }
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
         const u32 low = nibbles(block + p / 128 * 64 + p % 64, p / 64 % 2 * 4);
-        return lowered<32>(low | pairs(block + 128 + p / 128 * 32 + p % 32, p / 32 % 4 * 2) << 4);
+        return low | pairs(block + 128 + p / 128 * 32 + p % 32, p / 32 % 4 * 2) << 4;
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
         return half_at(block + 208) * f32(i8(block[192 + p / 16]));
@@ -232,7 +226,7 @@ struct Q6_K : BlockOf256 {
 struct Q8_K : BlockOf256 {
     static constexpr u32 BYTES = 292;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) { return word(block + 4 + p); }
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) { return word(block + 4 + p); }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return f32_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
@@ -241,8 +235,8 @@ struct IQ4_XS : BlockOf256 {
     static constexpr u32 BYTES = 136;
     static constexpr bool HAS_MINIMUM = false;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit * 32 + half * 16; }
-    RK_DEVICE static u32 quants(const u8 *block, u32 p) {
-        return IQ4_NL::levels(nibbles(block + 8 + p / 32 * 16 + p % 16, p / 16 % 2 * 4));
+    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
+        return IQ4_NL::table(nibbles(block + 8 + p / 32 * 16 + p % 16, p / 16 % 2 * 4));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
         const u32 group = p / 32;
@@ -252,6 +246,13 @@ struct IQ4_XS : BlockOf256 {
     }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
+
+// The quants themselves: the top bits keep the bytes from borrowing of each other.
+template <typename F>
+RK_DEVICE u32 quants_at(const u8 *block, u32 p) {
+    const u32 levels = F::levels(block, p);
+    return F::OFFSET ? ((levels | 0x80808080u) - F::OFFSET * 0x01010101u) ^ 0x80808080u : levels;
+}
 
 RK_DEVICE i32 quant(u32 quants, u32 i) {
     return i8(quants >> (8 * i));

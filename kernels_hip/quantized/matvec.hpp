@@ -79,12 +79,12 @@ struct Half {
     f32 scale, minimum;
 };
 
-template <typename F>
+template <typename F, bool LEVELS = false>
 RK_DEVICE Half weights_at(const u8 *block, u32 p) {
     Half half;
 #pragma unroll
     for (u32 i = 0; i < 4; ++i) {
-        half.quants[i] = F::quants(block, p + 4 * i);
+        half.quants[i] = LEVELS ? F::levels(block, p + 4 * i) : quants_at<F>(block, p + 4 * i);
     }
     half.scale = F::scale(block, p);
     half.minimum = F::minimum(block, p);
@@ -106,18 +106,19 @@ RK_DEVICE Activations activations_at(const u8 *row, u32 p) {
 }
 
 // The minimum multiplies the sum of the quants, not the stored sum of the values: then the error of the quants weighs
-// as much as the whole weight does, where it would weigh as much as scale * quant.
-template <typename F>
+// as much as the whole weight does, where it would weigh as much as scale * quant. OFFSET is what the weights' levels
+// have too much.
+template <typename F, u32 OFFSET>
 RK_DEVICE f32 dot(const Half &weights, const Activations &values) {
     i32 product = 0, sum = 0;
 #pragma unroll
     for (u32 i = 0; i < 4; ++i) {
         product = dot4(i32(weights.quants[i]), i32(values.quants[i]), product);
-        if constexpr (F::HAS_MINIMUM) {
+        if constexpr (F::HAS_MINIMUM || OFFSET) {
             sum = dot4(0x01010101, i32(values.quants[i]), sum);
         }
     }
-    const f32 scaled = weights.scale * f32(product);
+    const f32 scaled = weights.scale * f32(product - i32(OFFSET) * sum);
     return values.scale * (F::HAS_MINIMUM ? scaled - weights.minimum * f32(sum) : scaled);
 }
 
@@ -131,6 +132,8 @@ struct MatrixShape {
 template <typename F, u32 VECTORS>
 RK_DEVICE void multiply_rows(const u8 *matrix, const u8 *vectors, f32 *out, const MatrixShape &shape) {
     constexpr u32 units = F::VALUES / UNIT, COUNT = power_of_two_from(ROWS * VECTORS);
+    // For one vector, taking the offset from the product once is cheaper than from each quant of both rows.
+    constexpr bool has_levels = VECTORS == 1 && F::OFFSET != 0;
     const Team team = this_team();
     const u64 row_bytes = u64(shape.columns / F::VALUES) * F::BYTES;
     const u64 step = u64(grid_x()) * team.count * ROWS;
@@ -151,7 +154,7 @@ RK_DEVICE void multiply_rows(const u8 *matrix, const u8 *vectors, f32 *out, cons
                 Half weights[ROWS];
 #pragma unroll
                 for (u32 r = 0; r < ROWS; ++r) {
-                    weights[r] = weights_at<F>(lines[r] + u64(block) * F::BYTES, p);
+                    weights[r] = weights_at<F, has_levels>(lines[r] + u64(block) * F::BYTES, p);
                 }
 #pragma unroll
                 for (u32 v = 0; v < VECTORS; ++v) {
@@ -159,7 +162,7 @@ RK_DEVICE void multiply_rows(const u8 *matrix, const u8 *vectors, f32 *out, cons
                     const Activations values = activations_at(vector, block * F::VALUES + p);
 #pragma unroll
                     for (u32 r = 0; r < ROWS; ++r) {
-                        sums[v * ROWS + r] += dot<F>(weights[r], values);
+                        sums[v * ROWS + r] += dot<F, has_levels ? F::OFFSET : 0>(weights[r], values);
                     }
                 }
             }
@@ -175,15 +178,15 @@ RK_DEVICE void multiply_rows(const u8 *matrix, const u8 *vectors, f32 *out, cons
 // Row ids[token, slot] of the experts' matrices times the token's vector, or times the slot's own vector where there
 // is one for each slot.
 template <typename F>
-RK_DEVICE void multiply_experts(const u8 *experts, const u8 *vectors, const u32 *ids, f32 *out, const MatrixShape &shape,
-                                u32 tokens, u32 slots, bool one_vector_per_token) {
+RK_DEVICE void multiply_experts(const u8 *experts, const u8 *vectors, const u32 *ids, f32 *out,
+                                const MatrixShape &shape, u32 tokens, u32 slots, bool one_vector_per_token) {
     const u64 expert_bytes = shape.rows * (shape.columns / F::VALUES) * F::BYTES;
     for (u32 token = block_y(); token < tokens; token += grid_y()) {
         for (u32 slot = block_z(); slot < slots; slot += grid_z()) {
             const u64 task = u64(token) * slots + slot;
             const u64 vector = one_vector_per_token ? token : task;
-            multiply_rows<F, 1>(experts + ids[task] * expert_bytes, vectors + vector * shape.vector_blocks * Q8_1::BYTES,
-                           out + task * shape.rows, shape);
+            multiply_rows<F, 1>(experts + ids[task] * expert_bytes,
+                                vectors + vector * shape.vector_blocks * Q8_1::BYTES, out + task * shape.rows, shape);
         }
     }
 }

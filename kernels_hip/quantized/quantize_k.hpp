@@ -42,7 +42,7 @@ struct SubBlock {
     RK_DEVICE f32 at(u32 i) const { return widen(values[i]); }
     RK_DEVICE f32 weight(f32 x) const { return rms + fabs(x); }
 
-    // Sum of weighted squares of what `fit` leaves when the levels are those of `rounding`.
+    // Sum of the weighted squares of what `fit` leaves, with the levels that `least` and `factor` round to.
     RK_DEVICE f32 error(const Fit &fit, f32 least, f32 factor, f32 highest) const {
         f32 sum = 0;
 #pragma unroll 4
@@ -139,7 +139,8 @@ RK_DEVICE void store_scales(u8 *block, u32 part, const SuperBlock &scales) {
 // Four levels, one in each byte, of the values from `p` on; `group` is the lane of the group that owns their scale.
 template <u32 HIGHEST, typename T>
 RK_DEVICE u32 levels_at(const T *values, u32 p, f32 scale, f32 minimum, u32 group) {
-    const f32 owned_scale = shuffle(scale, lane() / 8 * 8 + group), owned_minimum = shuffle(minimum, lane() / 8 * 8 + group);
+    const u32 owner = lane() / 8 * 8 + group;
+    const f32 owned_scale = shuffle(scale, owner), owned_minimum = shuffle(minimum, owner);
     const Pack<f32, 4> x = quad_at(values + p);
     u32 levels = 0;
 #pragma unroll

@@ -77,6 +77,14 @@ def test_matmul_is_x_times_the_transpose(device: Device, name: str, batch: tuple
     assert np.array_equal(got.numpy(), q.matmul(rk.asarray(x, device=device)).numpy())
 
 
+def test_candles_golden_product(device: Device) -> None:
+    """Candle's test of q4_0: 0…191 by 0…255; its CPU's first value is 85120, its CUDA row lies within a percent."""
+    x, w = np.arange(192, dtype=np.float32).reshape(3, 64), np.arange(256, dtype=np.float32).reshape(4, 64)
+    got = quantize(rk.asarray(w, device=device), "q4_0").matmul(rk.asarray(x, device=device)).numpy()
+    assert round(float(got[0, 0])) == 85120
+    np.testing.assert_allclose(got[0], [84866, 214045, 344676, 473707], rtol=1e-2)
+
+
 @pytest.mark.parametrize("dtype", [rk.float16, rk.bfloat16], ids=str)
 def test_matmul_keeps_the_dtype(device: Device, dtype: rk.DType) -> None:
     """Short floats in, short floats out; strided input is copied first."""
