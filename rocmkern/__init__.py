@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rocmkern.ops.scatter import *
     from rocmkern.ops.sets import *
     from rocmkern.ops.sorting import *
+    from rocmkern.packages import *
     from rocmkern.quant import *
     from rocmkern.runtime import *
     from rocmkern.tensor import *
@@ -85,6 +86,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "ops.scatter": ("index_add", "index_copy", "scatter", "scatter_add"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "ops.sorting": ("argsort", "sort", "top_k"),
+    "packages": (
+        "KernelPackage", "TunedTable", "gemm_a8w8", "gemm_a16w16", "shuffle_weight", "topk_softmax",
+    ),
     "quant": ("GgufFile", "GgufTensor", "QTensor", "from_blocks", "load_gguf", "quantize"),
     "tensor": ("Tensor",),
     "constants": ("__array_api_version__", "bool", "e", "inf", "nan", "newaxis", "pi"),
