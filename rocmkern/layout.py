@@ -175,6 +175,13 @@ def _reshaped_strides(shape: Shape, strides: Shape, wanted: Shape) -> Shape | No
     return tuple(result)
 
 
+@lru_cache(maxsize=4096)
+def broadcast_layout(layout: Layout, shape: Shape) -> Layout:
+    """`layout.broadcast_to(shape)`, made once."""
+    return layout.broadcast_to(shape)
+
+
+@lru_cache(maxsize=4096)
 def collapse(shape: Shape, *strides: Shape) -> tuple[Shape, tuple[Shape, ...]]:
     """Drop axes of length 1 and merge neighbours that every stride list runs through in one step."""
     dims: list[int] = []

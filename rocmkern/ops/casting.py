@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import copysign
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
 _KEPT_SCALARS: Final = 1024
-_scalars: dict[Driver, dict[tuple[DType, bytes], Tensor]] = {}
+_scalars: dict[Driver, dict[tuple[object, ...], Tensor]] = {}
 
 
 def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
@@ -37,14 +38,17 @@ def packed(x: Tensor) -> Tensor:
 
 def scalar_tensor(value: Scalar, dtype: DType, device: Device) -> Tensor:
     """A number as a tensor without axes; it is shared and kept, so nothing may write to it."""
-    table = _scalars.setdefault(device.driver, {})
-    with np.errstate(over="ignore"):
-        data = np.asarray(value, np.float64 if dtype.is_float else None).astype(dtype.numpy).tobytes()
-    found = table.get((dtype, data))
+    table = _scalars.get(device.driver)
+    if table is None:
+        table = _scalars.setdefault(device.driver, {})
+    key = (dtype, value) if value else (dtype, value, copysign(1, value))  # -0.0 equals 0.0, and is another
+    found = table.get(key)
     if found is None:
         if len(table) >= _KEPT_SCALARS:
             table.clear()
+        with np.errstate(over="ignore"):
+            data = np.asarray(value, np.float64 if dtype.is_float else None).astype(dtype.numpy)
         memory = device.alloc(dtype.itemsize)
-        memory.copy_from_host(data)
-        found = table[dtype, data] = Tensor(memory, dtype, contiguous(()), device)
+        memory.copy_from_host(data.reshape(1))
+        found = table[key] = Tensor(memory, dtype, contiguous(()), device)
     return found

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from rocmkern.dtypes import DType, bool_
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import Shape, broadcast_shapes
+from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
 from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty
 from rocmkern.ops.movement import write
@@ -153,7 +153,7 @@ def operand(operation: str, x: Operand, dtype: DType, device: Device) -> Tensor:
 
 def broadcast(x: Tensor, shape: Shape) -> Tensor:
     """A view of that shape."""
-    return x if x.layout.shape == shape else x.view(x.layout.broadcast_to(shape))
+    return x if x.layout.shape == shape else x.view(broadcast_layout(x.layout, shape))
 
 
 def filled(like: Tensor, value: Scalar) -> Tensor:
