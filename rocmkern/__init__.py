@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rocmkern.ops.items import *
     from rocmkern.ops.linear import *
     from rocmkern.ops.manipulation import *
+    from rocmkern.ops.memory import *
     from rocmkern.ops.nn import *
     from rocmkern.ops.reduction import *
     from rocmkern.ops.rows_binary import *
@@ -63,6 +64,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "roll", "squeeze", "stack",
         "tile", "unstack",
     ),
+    "ops.memory": ("empty_cache", "memory_statistics"),
     "ops.nn": (
         "cross_entropy", "elu", "embedding", "layer_norm", "linear", "log_softmax", "normalize", "rms_norm", "rope",
         "scaled_dot_product_attention", "softmax",

@@ -10,7 +10,7 @@ from rocmkern import drivers
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.errors import ClosedError, DeviceNotFound
 from rocmkern.runtime.memory import DeviceMemory, PinnedMemory
-from rocmkern.runtime.pool import MemoryPool
+from rocmkern.runtime.pool import MemoryPool, MemoryStatistics
 from rocmkern.runtime.stream import Event, Stream
 
 _POOLS: dict[Driver, MemoryPool] = {}
@@ -84,6 +84,10 @@ class Device:
         """Free and total bytes; memory that the pool keeps counts as free."""
         free, total = self.driver.memory_info()
         return free + self._pool.cached_bytes, total
+
+    def memory_statistics(self) -> MemoryStatistics:
+        """What the pool has handed out and kept. Devices of one name share it."""
+        return self._pool.statistics()
 
     def trim(self) -> int:
         """Returns the memory that the pool keeps to the driver; how many bytes that were."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from rocmkern.errors import DeviceOutOfMemory
 
@@ -24,6 +24,20 @@ def rounded(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
+@frozen
+class MemoryStatistics:
+    """What a device's pool has handed out and kept, in bytes, and how often it asked the driver.
+
+    Threads that allocate at the same moment may be counted as one.
+    """
+
+    used_bytes: int
+    peak_bytes: int
+    cached_bytes: int
+    allocations: int
+    driver_allocations: int
+
+
 @define(eq=False)
 class MemoryPool:
     """Free blocks by size. List and dictionary operations are atomic in CPython, so no lock is needed."""
@@ -32,10 +46,23 @@ class MemoryPool:
     _free: Callable[[int], None]
     keeps: bool  # False: every release goes to the driver at once, so that a checked emulator sees it
     _blocks: dict[int, list[int]] = field(init=False, factory=dict)
+    _used: int = field(init=False, default=0)
+    _peak: int = field(init=False, default=0)
+    _allocations: int = field(init=False, default=0)
+    _driver_allocations: int = field(init=False, default=0)
 
     def acquire(self, nbytes: int) -> tuple[int, int]:
         """Address and allocated size of a block of at least `nbytes`."""
+        address, size = self._found(nbytes)
+        self._allocations += 1
+        self._used += size
+        if self._used > self._peak:
+            self._peak = self._used
+        return address, size
+
+    def _found(self, nbytes: int) -> tuple[int, int]:
         if not self.keeps:
+            self._driver_allocations += 1
             return self._alloc(max(nbytes, 1)), nbytes
         size = rounded(nbytes)
         blocks = self._blocks.get(size)
@@ -44,6 +71,7 @@ class MemoryPool:
                 return blocks.pop(), size
             except IndexError:  # another thread took the last one
                 pass
+        self._driver_allocations += 1
         try:
             return self._alloc(size), size
         except DeviceOutOfMemory:
@@ -52,6 +80,7 @@ class MemoryPool:
             return self._alloc(size), size
 
     def release(self, address: int, size: int) -> None:
+        self._used -= size
         if not self.keeps:
             self._free(address)
             return
@@ -76,3 +105,7 @@ class MemoryPool:
     @property
     def cached_bytes(self) -> int:
         return sum(size * len(blocks) for size, blocks in list(self._blocks.items()))
+
+    def statistics(self) -> MemoryStatistics:
+        """Bytes in use now and at most, bytes kept, and calls since the pool was made."""
+        return MemoryStatistics(self._used, self._peak, self.cached_bytes, self._allocations, self._driver_allocations)
