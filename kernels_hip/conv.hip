@@ -46,7 +46,7 @@ namespace rk {
     }
 
 #define CONV_TILES(BM, BN, BK, T)                                                                            \
-    RK_BLOCK_KERNEL(256) conv2d_tiles_##T(GEOMETRY, const T *src, const T *kernel, T *dst) {                 \
+    RK_BLOCKS_KERNEL(256, 2) conv2d_tiles_##T(GEOMETRY, const T *src, const T *kernel, T *dst) {             \
         convolve_tiles<T, BM, BN, BK>({groups, h_out, w_out, stride_h, stride_w, padding_h, padding_w,       \
                                        dilation_h, dilation_w},                                              \
                                       extents_2d(info), extents_2d(info + 8), src, kernel, dst);             \

@@ -89,12 +89,12 @@ using WideTiles = choose<has_matrix_cores<T>, MatrixTiles<T>, ThreadTiles<T, T, 
         rhs, dst
 
 #define MATMUL(name, BM, BN, BK, T, Out)                                                                     \
-    RK_BLOCK_KERNEL(256) name(MATMUL_ARGUMENTS(T, Out)) {                                                    \
+    RK_BLOCKS_KERNEL(256, 2) name(MATMUL_ARGUMENTS(T, Out)) {                                                \
         matmul<ThreadTiles<T, Out, BM, BN, BK>, T, Out>(MATMUL_VALUES);                                      \
     }
 
 #define MATMUL_WIDE(name, BM, BN, BK, T, Out)                                                                \
-    RK_BLOCK_KERNEL(256) name(MATMUL_ARGUMENTS(T, Out)) {                                                    \
+    RK_BLOCKS_KERNEL(256, 2) name(MATMUL_ARGUMENTS(T, Out)) {                                                \
         matmul<WideTiles<T, BM, BN, BK>, T, Out>(MATMUL_VALUES);                                             \
     }
 

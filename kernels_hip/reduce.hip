@@ -8,25 +8,25 @@ namespace rk {
 
 #define FAST(op, T)                                                                                          \
     RK_BLOCK_KERNEL(1024) fast_##op##_##T(u64 numel, u64 el_per_block, u64 num_dims,                         \
-                                          const u64 *info, const T *src,                                     \
-                                          reduction::op<T>::Out *dst) {                                      \
-        const Rows<T> rows(numel, el_per_block, num_dims, info, src);                                        \
-        reduce_rows<reduction::op<T>>(rows, dst);                                                            \
+                                          const u64 *info, const stored<T> *src,                             \
+                                          reduction::op<stored<T>>::Out *dst) {                              \
+        const Rows<stored<T>> rows(numel, el_per_block, num_dims, info, src);                                \
+        reduce_rows<reduction::op<stored<T>>>(rows, dst);                                                    \
     }
 
 #define SPLIT(op, T)                                                                                         \
     RK_BLOCK_KERNEL(1024) split_##op##_##T(u64 numel, u64 cols, u64 part, u64 num_dims,                      \
-                                           const u64 *info, const T *src,                                    \
-                                           reduction::op<T>::State *parts) {                                 \
-        const Rows<T> rows(numel, cols, num_dims, info, src);                                                \
-        reduce_parts<reduction::op<T>>(rows, part, parts);                                                   \
+                                           const u64 *info, const stored<T> *src,                            \
+                                           reduction::op<stored<T>>::State *parts) {                         \
+        const Rows<stored<T>> rows(numel, cols, num_dims, info, src);                                        \
+        reduce_parts<reduction::op<stored<T>>>(rows, part, parts);                                           \
     }
 
 #define MERGE(op, T)                                                                                         \
     RK_BLOCK_KERNEL(1024) merge_##op##_##T(u64 rows, u64 cols, u64 parts_per_row,                            \
-                                           const reduction::op<T>::State *parts,                             \
-                                           reduction::op<T>::Out *dst) {                                     \
-        merge_parts<reduction::op<T>>(rows, cols, parts_per_row, parts, dst);                                \
+                                           const reduction::op<stored<T>>::State *parts,                     \
+                                           reduction::op<stored<T>>::Out *dst) {                             \
+        merge_parts<reduction::op<stored<T>>>(rows, cols, parts_per_row, parts, dst);                        \
     }
 
 #define SUM_AXES(T)                                                                                          \

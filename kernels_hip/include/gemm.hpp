@@ -12,6 +12,13 @@ namespace rk {
 constexpr u32 gemm_threads = 256;
 constexpr u32 quad = 4;
 
+// Steps of k whose LDS reads are in flight together. The waves of an AMD compute unit cover each other's latencies.
+#if defined(__NVPTX__)
+constexpr u32 product_unroll = 8;
+#else
+constexpr u32 product_unroll = 2;
+#endif
+
 // A matrix seen along k: element (o, k) of the left operand is row o, of the right one column o.
 template <typename T>
 struct Operand2d {
@@ -188,7 +195,7 @@ struct Accumulators {
         }
     }
     RK_DEVICE void multiply_step(const Acc *left, const Acc *right) {
-#pragma unroll 2
+#pragma unroll product_unroll
         for (u32 k = 0; k < Shape::depth; ++k) {
             Pack<Acc, quad> a[Shape::row_groups];
             Pack<Acc, quad> b[Shape::column_groups];

@@ -105,7 +105,7 @@ struct Weights {
 template <typename T, typename Term>
 RK_DEVICE arith<T> team_sum(const Team &team, u64 cols, Term term) {
     arith<T> sum = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (u64 i = team.rank; i < cols; i += team.width) {
         sum += term(i);
     }

@@ -10,6 +10,10 @@ namespace rk {
 template <typename T>
 using total = choose<is_float<T>, arith<T>, wrapping<T>>;
 
+// A bool is reduced as the byte it is: as a truth value it would take a pair of scalar registers in every lane's stead.
+template <typename T>
+using stored = choose<is_bool<T>, u8, T>;
+
 // What values are compared in: a full word for the small integers, so that no join works in parts of registers.
 template <typename T>
 using compared = choose<is_float<T>, arith<T>, choose<sizeof(T) == 8, T, choose<is_signed_integer<T>, i32, u32>>>;
@@ -104,7 +108,7 @@ struct arg {
     RK_DEVICE static State join(const State &x, const State &y) {
         const bool first = is_better<Largest>(x.value, y.value) ||
                            (!is_better<Largest>(y.value, x.value) && x.index < y.index);
-        return first ? x : y;
+        return {first ? x.value : y.value, first ? x.index : y.index};  // choosing between structs would spill them
     }
     template <u32 Width>
     RK_DEVICE static State pack(const Pack<T, Width> &pack, u64 index) {

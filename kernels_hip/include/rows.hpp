@@ -53,20 +53,29 @@ RK_DEVICE u32 misalignment(const T *pointer) {
 template <typename Op, typename T>
 RK_DEVICE typename Op::State packed_state(const T *data, u64 index, u64 count, const Team &team) {
     constexpr u32 width = vector_bytes / sizeof(T);
-    using Vector = Pack<T, width>;
+    using Vector = u32 __attribute__((ext_vector_type(4)));  // whole words until they are joined
     u64 head = (width - misalignment(data)) % width;
     head = head < count ? head : count;
     const u64 packs = (count - head) / width;
     const Vector *vectors = reinterpret_cast<const Vector *>(data + head);
     typename Op::State state = Op::identity();
+    // Two packs are in flight while one is joined.
+    Vector first = {};
+    Vector second = {};
     if (team.rank < packs) {
-        Vector current = vectors[team.rank];
+        first = vectors[team.rank];
+    }
+    if (team.rank + team.width < packs) {
+        second = vectors[team.rank + team.width];
+    }
 #pragma unroll 1
-        for (u64 p = team.rank; p < packs; p += team.width) {
-            const Vector next = vectors[p + team.width < packs ? p + team.width : p];  // in flight meanwhile
-            state = Op::join(state, pack_state<Op>(current, index + head + p * width));
-            current = next;
+    for (u64 p = team.rank; p < packs; p += team.width) {
+        const Pack<T, width> current = bit_cast<Pack<T, width>>(first);
+        first = second;
+        if (p + 2 * team.width < packs) {
+            second = vectors[p + 2 * team.width];
         }
+        state = Op::join(state, pack_state<Op>(current, index + head + p * width));
     }
 #pragma unroll 1
     for (u64 edge = team.rank; edge < count - packs * width; edge += team.width) {

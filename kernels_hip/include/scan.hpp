@@ -102,11 +102,20 @@ RK_DEVICE void scan_columns(u64 left, u64 n, u64 right, u64 part, const typename
         const u64 begin = number * part;
         const u64 end = begin + part < n ? begin + part : n;
         auto running = number > 0 ? carry[(l * right + column) * parts + number - 1] : Op::identity();
-#pragma unroll 2
+        const u64 first = (l * n + begin) * right + column;
+        const T *from = src + first;
+        T *to = dst + first;
+        T next = begin < end ? *from : T{};
+#pragma unroll 1
         for (u64 i = begin; i < end; ++i) {
-            const u64 offset = (l * n + i) * right + column;
-            running = Op::join(running, Op::element(src[offset], 0));
-            dst[offset] = Op::result(running, 0);
+            const T current = next;
+            if (i + 1 < end) {  // in flight while this one is added
+                from += right;
+                next = *from;
+            }
+            running = Op::join(running, Op::element(current, 0));
+            *to = Op::result(running, 0);
+            to += right;
         }
     }
 }

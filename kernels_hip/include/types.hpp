@@ -18,9 +18,12 @@
 #define RK_KERNEL extern "C" __global__ void
 // A kernel for blocks of up to `threads`, which may then spend more registers (AMDGPU) or must spend fewer (NVPTX) than
 // by default. HIP's compiler ignores the attribute that CUDA's takes.
+// `blocks` of them are to fit a multiprocessor side by side, which only NVPTX needs to be told.
 #if defined(__NVPTX__)
+#define RK_BLOCKS_KERNEL(threads, blocks) extern "C" __global__ __attribute__((launch_bounds(threads, blocks))) void
 #define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((launch_bounds(threads))) void
 #else
+#define RK_BLOCKS_KERNEL(threads, blocks) RK_BLOCK_KERNEL(threads)
 #define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, threads))) void
 #endif
 

@@ -17,6 +17,9 @@ CACHED_VALUES: Final = 16  # of its row, that a thread of softmax and the norms 
 TEAM: Final = 512  # threads beyond which a reduced row is better split into parts
 SCANNED: Final = 4  # elements that a thread scans at a time
 RESIDENT: Final = 2048  # threads that a compute unit keeps in flight
+ROUNDS: Final = (
+    8  # blocks per block in flight: more would read the layout and divide the sizes more often than they sum
+)
 LONG_PART: Final = 1 << 15  # elements: a shorter part costs more in its second pass than it gains
 
 
@@ -38,19 +41,27 @@ def _power_of_two(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def teams(rows: int, width: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
-    """A team of `width` threads a row, and as many rows a block as a block of the usual size holds."""
+def teams(
+    rows: int, width: int, device: DeviceInfo, *, variant: str, why: str, rounds: int | None = None
+) -> LaunchPlan:
+    """A team of `width` threads a row, and as many rows a block as a block of the usual size holds.
+
+    The grid holds at most `rounds` times the blocks that the device keeps in flight; the rest is strided over.
+    """
     if rows < 0:
         raise ValueError(f"plan: {rows} rows; a size can't be negative")
     width = min(width, device.max_threads_per_block)
     per_block = max(1, min(BLOCK, device.max_threads_per_block) // width)
     wanted = -(-rows // per_block)
-    grid = min(wanted, device.max_grid[0], WORK_ITEMS // width)
+    most = min(device.max_grid[0], WORK_ITEMS // width)
+    if rounds is not None:
+        most = min(most, max(1, rounds * device.compute_units * RESIDENT // (width * per_block)))
+    grid = min(wanted, most)
     plan = LaunchPlan((grid, 1, 1), (width, per_block, 1), 0, variant, why)
     if rows == 0:
         return evolve(plan, why="there is nothing to do")
     if grid < wanted:
-        return evolve(plan, variant=f"{variant}, striding", why=f"{why}; {rows} rows are more than one grid holds")
+        return evolve(plan, variant=f"{variant}, striding", why=f"{why}; {wanted} blocks' work strided over")
     return plan
 
 
@@ -70,12 +81,12 @@ def reduction(rows: int, cols: int, itemsize: int, device: DeviceInfo, *, contig
     shortest = LONG_PART if contiguous else LONG_PART // TEAM
     parts = min(-(-fill // max(rows * width, 1)), cols // shortest)
     if rows == 0 or parts < 2:
-        return RowPlan(teams(rows, width, device, variant="rows", why=why))
+        return RowPlan(teams(rows, width, device, variant="rows", why=why, rounds=ROUNDS))
     step = PACKS * pack_width(itemsize)
     part = _round_up(cols, parts * step) // parts
     per_row = -(-cols // part)
     why = f"{why}; {rows} row{'s' if rows > 1 else ''} leave the device idle: {per_row} parts of {part} each"
-    first = teams(rows * per_row, width, device, variant="parts", why=why)
+    first = teams(rows * per_row, width, device, variant="parts", why=why, rounds=ROUNDS)
     merge = teams(rows, min(BLOCK, _power_of_two(per_row)), device, variant="merge", why=f"{per_row} states a row")
     return RowPlan(first, part, per_row, merge)
 

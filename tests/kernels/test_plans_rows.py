@@ -48,9 +48,10 @@ def test_one_row_of_a_billion_fills_the_device() -> None:
 
 
 def test_short_rows_share_a_block() -> None:
-    """2²⁰ rows of 256 f32: 16 threads a row, 16 rows a block."""
+    """2²⁰ rows of 256 f32: 16 threads a row, 16 rows a block, and each block several times that."""
     plan = plans_rows.reduction(1 << 20, 256, 4, device())
-    assert plan.merge is None and plan.first.block == (16, 16, 1) and plan.first.grid == (1 << 16, 1, 1)
+    assert plan.merge is None and plan.first.block == (16, 16, 1) and plan.first.grid == (8 * 304 * 8, 1, 1)
+    assert plan.first.variant == "rows, striding" and "65536 blocks' work" in plan.first.why
 
 
 @given(ROWS, COLUMNS, ITEMSIZE, st.sampled_from([64, 1024]))
