@@ -169,7 +169,7 @@ RK_DEVICE void scatter(const I *ids, const T *inp, T *out, u64 left, u64 src_dim
 // The same sum of rows, a row of out at a time: `order` sorts the ids stably, and the first of equal ones adds all their
 // rows in the order of j. Short floats are rounded once at the end.
 template <typename T, u32 Width>
-RK_DEVICE void add_sorted_rows(const u32 *order, const i64 *ids, u64 count, const Pack<T, Width> *inp,
+RK_DEVICE void add_sorted_rows(const i64 *order, const i64 *ids, u64 count, const Pack<T, Width> *inp,
                                Pack<T, Width> *out, u64 left, u64 dst_dim, u64 right) {
     const u64 units = left * count * right;
     const bool small = units <= 0xffffffffu;
@@ -208,7 +208,7 @@ RK_DEVICE void add_sorted_rows(const u32 *order, const i64 *ids, u64 count, cons
 }
 
 template <typename T>
-RK_DEVICE void index_add_sorted(const u32 *order, const i64 *ids, u64 count, const T *inp, T *out, u64 left,
+RK_DEVICE void index_add_sorted(const i64 *order, const i64 *ids, u64 count, const T *inp, T *out, u64 left,
                                 u64 dst_dim, u64 right) {
     constexpr u32 width = vector_bytes / sizeof(T) < 4 ? vector_bytes / sizeof(T) : 4;
     if (right % width == 0 && is_aligned(inp, width * sizeof(T)) && is_aligned(out, width * sizeof(T))) {
@@ -366,7 +366,7 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
         scatter<false, Add>(ids, inp, out, left, ids_dim, dst_dim, right);                                       \
     }
 #define INDEX_ADD_SORTED(T)                                                                                      \
-    RK_KERNEL ia_sorted_##T(const u32 *order, const i64 *ids, u64 ids_dim, const T *inp, T *out, u64 left,       \
+    RK_KERNEL ia_sorted_##T(const i64 *order, const i64 *ids, u64 ids_dim, const T *inp, T *out, u64 left,       \
                             u64 dst_dim, u64 right) {                                                            \
         index_add_sorted<T>(order, ids, ids_dim, inp, out, left, dst_dim, right);                                \
     }

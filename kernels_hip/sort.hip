@@ -108,7 +108,7 @@ RK_DEVICE void order_within(E *entry, u32 first, u32 span) {
 // A row is sorted by `lanes` threads, a power of two with 8·lanes ≥ ncols; the block holds block size / lanes rows.
 // The first `kept` columns of the result are written; indices and values may each be null.
 template <typename T>
-RK_DEVICE void sort_rows(const T *x, T *values, u32 *indices, u64 rows, u32 ncols, u32 kept, u32 lanes,
+RK_DEVICE void sort_rows(const T *x, T *values, i64 *indices, u64 rows, u32 ncols, u32 kept, u32 lanes,
                          bool descending) {
     using E = Entry<sizeof(T)>;
     constexpr u32 half = entries_per_thread / 2;
@@ -369,7 +369,7 @@ RK_DEVICE void radix_scatter(const Key *keys_in, const u32 *positions_in, Key *k
 
 // The first `kept` columns of sorted rows, from the positions in order: values, positions, or both.
 template <typename Bits>
-RK_DEVICE void take_sorted(u64 numel, const u32 *positions, const Bits *x, Bits *values, u32 *indices, u64 ncols,
+RK_DEVICE void take_sorted(u64 numel, const u32 *positions, const Bits *x, Bits *values, i64 *indices, u64 ncols,
                            u64 kept) {
     const bool small = numel <= 0xffffffffu;
     for (u64 i = global_thread(); i < numel; i += global_threads()) {
@@ -422,7 +422,7 @@ RK_DEVICE void mark_changes(u64 numel, const T *x, bool *flags) {
     }
 #define SORT_ROWS(T)                                                                                             \
     RK_KERNEL __attribute__((launch_bounds(sort_block_size)))                                                                 \
-    sort_rows_##T(const T *x, T *values, u32 *indices, u64 rows, u32 ncols, u32 kept, u32 lanes,                 \
+    sort_rows_##T(const T *x, T *values, i64 *indices, u64 rows, u32 ncols, u32 kept, u32 lanes,                 \
                   bool descending) {                                                                             \
         sort_rows<T>(x, values, indices, rows, ncols, kept, lanes, descending);                                  \
     }
@@ -431,7 +431,7 @@ RK_DEVICE void mark_changes(u64 numel, const T *x, bool *flags) {
         sort_keys<T>(numel, x, keys, descending);                                                                \
     }
 #define TAKE_SORTED(T, Bits)                                                                                     \
-    RK_KERNEL sort_take_##T(u64 numel, const u32 *positions, const Bits *x, Bits *values, u32 *indices,          \
+    RK_KERNEL sort_take_##T(u64 numel, const u32 *positions, const Bits *x, Bits *values, i64 *indices,          \
                             u64 ncols, u64 kept) {                                                               \
         take_sorted<Bits>(numel, positions, x, values, indices, ncols, kept);                                    \
     }

@@ -60,6 +60,8 @@ struct Slice {
     }
 };
 
+constexpr u32 loads_in_flight = 4;
+
 // Width elements move at once: a 32-bit word of the smaller types.
 template <u32 Width, typename In, typename Out, typename Op>
 RK_DEVICE void transpose_tiles(const Space &space, const Plane &plane, const In *inp, Out *out, Op op) {
@@ -77,15 +79,28 @@ RK_DEVICE void transpose_tiles(const Space &space, const Plane &plane, const In 
         const u64 index = divide(band, column_tiles);
         const u64 column = (band - index * column_tiles) * edge;
         const Slice slice(space, plane, index);
-        for (u32 k = thread_x(); k < edge * packs; k += block_size_x()) {
-            const u32 c = k / packs;
-            const u32 r = k % packs * Width;
-            if (column + c < plane.columns && row + r < plane.rows) {
-                const In *source = inp + slice.inp + (column + c) * plane.column_pitch + row + r;
-                const auto moved = *reinterpret_cast<const Pack<In, Width> *>(source);
+        // Several loads are on their way before the first is stored.
+#pragma unroll 1
+        for (u32 base = thread_x(); base < edge * packs; base += loads_in_flight * block_size_x()) {
+            Pack<In, Width> moved[loads_in_flight];
 #pragma unroll
-                for (u32 w = 0; w < Width; ++w) {
-                    tile[c][r + w] = op(moved.lane[w]);
+            for (u32 f = 0; f < loads_in_flight; ++f) {
+                const u32 k = base + f * block_size_x();
+                const u64 c = column + k / packs;
+                const u64 r = row + k % packs * Width;
+                if (k < edge * packs && c < plane.columns && r < plane.rows) {
+                    const In *source = inp + slice.inp + c * plane.column_pitch + r;
+                    moved[f] = *reinterpret_cast<const Pack<In, Width> *>(source);
+                }
+            }
+#pragma unroll
+            for (u32 f = 0; f < loads_in_flight; ++f) {
+                const u32 k = base + f * block_size_x();
+                if (k < edge * packs) {
+#pragma unroll
+                    for (u32 w = 0; w < Width; ++w) {
+                        tile[k / packs][k % packs * Width + w] = op(moved[f].lane[w]);
+                    }
                 }
             }
         }

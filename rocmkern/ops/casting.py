@@ -9,8 +9,10 @@ import numpy as np
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType
-from rocmkern.layout import contiguous
-from rocmkern.ops.launch import elementwise, empty
+from rocmkern.kernels import plans_transpose
+from rocmkern.kernels.families.cast import TILED
+from rocmkern.layout import collapse, contiguous
+from rocmkern.ops.launch import context, elementwise, empty, layout_info
 from rocmkern.promotion import Scalar
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
@@ -23,12 +25,29 @@ def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
     """The values in a dtype: `x` itself where it has it, unless a copy is wanted; contiguous where it is new."""
     if x.dtype is dtype:
         return duplicate(x) if copy else x
-    return elementwise(f"cast_{x.dtype.short}_{dtype.short}", empty(x.shape, dtype, x.device), (x,))
+    out, symbol = empty(x.shape, dtype, x.device), f"cast_{x.dtype.short}_{dtype.short}"
+    if x.dtype in TILED and dtype in TILED:
+        return _copied(symbol, out, x)
+    return elementwise(symbol, out, (x,))
 
 
 def duplicate(x: Tensor) -> Tensor:
     """A contiguous copy."""
-    return elementwise(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), (x,))
+    return _copied(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), x)
+
+
+def _copied(symbol: str, out: Tensor, x: Tensor) -> Tensor:
+    """Run a kernel that takes transposed inputs by tiles."""
+    if x.layout.is_contiguous or not x.layout.size:
+        return elementwise(symbol, out, (x,))
+    here = context(x.device)
+    dims, (strides,) = collapse(x.shape, x.layout.strides)
+    if not dims:
+        return elementwise(symbol, out, (x,))
+    plan = here.plan(plans_transpose.copy, dims, strides, x.dtype.itemsize, out.dtype.itemsize)
+    info = layout_info(x.device, dims + strides)
+    here.kernel(x.device, symbol).run(plan, x.layout.size, len(dims), info, x.address, out.address)
+    return out
 
 
 def packed(x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from rocmkern.kernels import plans_sort
 from rocmkern.kernels.catalogue import bits_type
 from rocmkern.kernels.plans_sort import SortPlan
 from rocmkern.layout import normal_axis
-from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.casting import packed
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.manipulation import moveaxis
@@ -30,11 +30,11 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     """The positions that put the values in order along an axis, as int64. Always stable."""
     at, rows = _rows("argsort", x, axis)
     positions = _sorted(rows, descending, rows.shape[-1], values=False, indices=True)[1]
-    return moveaxis(cast(positions, int64), -1, at)
+    return moveaxis(positions, -1, at)
 
 
 def order(line: Tensor) -> Tensor:
-    """The positions that put a contiguous line in order, as uint32."""
+    """The positions that put a contiguous line in order, as int64."""
     return _sorted(line, False, line.size, values=False, indices=True)[1]
 
 
@@ -44,7 +44,7 @@ def top_k(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> tupl
     if not 0 <= k <= rows.shape[-1]:
         raise ShapeError(f"top_k: {k} of {rows.shape[-1]} values; use 0..{rows.shape[-1]}")
     values, positions = _sorted(rows, largest, k, values=True, indices=True)
-    return moveaxis(values, -1, at), moveaxis(cast(positions, int64), -1, at)
+    return moveaxis(values, -1, at), moveaxis(positions, -1, at)
 
 
 def _rows(operation: str, x: Tensor, axis: int) -> tuple[int, Tensor]:
@@ -58,18 +58,21 @@ def _sorted(x: Tensor, descending: bool, kept: int, *, values: bool, indices: bo
     columns = x.shape[-1]
     shape = (*x.shape[:-1], kept)
     if not prod(shape):
-        return empty(shape, x.dtype, x.device), empty(shape, uint32, x.device)
+        return empty(shape, x.dtype, x.device), empty(shape, int64, x.device)
     rows = x.size // columns
     plan = context(x.device).plan(plans_sort.sort, rows, columns, x.dtype.itemsize)
-    if plan.is_radix:
-        return _taken(x, _radix(x, plan, descending), kept, values=values)
     found = empty(shape if values else (0,), x.dtype, x.device)
-    positions = empty(shape if indices else (0,), uint32, x.device)
+    positions = empty(shape if indices else (0,), int64, x.device)
+    targets = (found.address if values else 0, positions.address if indices else 0)
+    if plan.is_radix:
+        in_order = _radix(x, plan, descending).address
+        take = kernel(x.device, f"sort_take_{x.dtype.short}")
+        take(prod(shape), prod(shape), in_order, x.address, *targets, columns, kept)
+        return found, positions
     kernel(x.device, f"sort_rows_{x.dtype.short}").run(
         plan.sort,
         x.address,
-        found.address if values else 0,
-        positions.address if indices else 0,
+        *targets,
         rows,
         columns,
         kept,
@@ -102,27 +105,6 @@ def _radix(x: Tensor, plan: SortPlan, descending: bool) -> Tensor:
             *sizes,
         )
     return positions[plan.passes % 2]
-
-
-def _taken(x: Tensor, positions: Tensor, kept: int, *, values: bool) -> tuple[Tensor, Tensor]:
-    """The first `kept` columns of sorted rows, from all positions in order."""
-    whole = kept == x.shape[-1]
-    if whole and not values:
-        return x, positions
-    shape = (*x.shape[:-1], kept)
-    found = empty(shape if values else (0,), x.dtype, x.device)
-    head = positions if whole else empty(shape, uint32, x.device)
-    kernel(x.device, f"sort_take_{x.dtype.short}")(
-        prod(shape),
-        prod(shape),
-        positions.address,
-        x.address,
-        found.address if values else 0,
-        0 if whole else head.address,
-        x.shape[-1],
-        kept,
-    )
-    return found, head
 
 
 def searched(ordered: Tensor, values: Tensor, right: bool) -> Tensor:

@@ -190,7 +190,7 @@ def test_sorted_index_add_sums_each_row_in_order(device: Device, short: str, rig
     wide = out.astype(np.float32) if dtype.is_float and dtype.itemsize < 4 else out.copy()
     for j in np.flatnonzero(valid(ids, bound)):
         wide[:, ids[j]] = add(wide[:, ids[j]], inp[:, j].astype(wide.dtype))
-    order = np.argsort(ids, kind="stable").astype(np.uint32)
+    order = np.argsort(ids, kind="stable").astype(np.int64)
     run(device, f"ia_sorted_{short}", order, ids, count, inp, out, left, bound, right, grid=3, block=64)
     assert same_bits(out, wide.astype(out.dtype))
 

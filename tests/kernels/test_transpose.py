@@ -8,8 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rocmkern.dtypes import ALL, BY_SHORT
+from rocmkern.kernels import plans_transpose
 from rocmkern.runtime import Device
 from tests.kernels.launching import Array, bits, layout, root, run, same_bits
+from tests.kernels.test_plans import device as device_info
 
 
 def copied(device: Device, view: Array, short: str, *, grid: int, block: int = 256) -> Array:
@@ -54,3 +56,25 @@ def test_broadcast_and_reversed_inputs_keep_out_of_the_tiles(device: Device) -> 
     assert same_bits(copied(device, view, "i32", grid=1), np.ascontiguousarray(view))
     turned = np.broadcast_to(base, (40, 40))
     assert same_bits(copied(device, turned, "i32", grid=1), np.ascontiguousarray(turned))
+
+
+def test_plan_has_a_block_a_tile() -> None:
+    """Blocks beyond the tiles would only take room: 16384² f32 are 512 by 512 tiles, u8 256 by 256."""
+    where = device_info()
+    assert plans_transpose.copy((16384, 16384), (1, 16384), 4, 4, where).grid == (512 * 512, 1, 1)
+    assert plans_transpose.copy((16384, 16384), (1, 16384), 1, 1, where).grid == (256 * 256, 1, 1)
+    assert plans_transpose.copy((64, 65536, 64), (4194304, 1, 65536), 4, 4, where).grid == (64 * 2048 * 2, 1, 1)
+    assert plans_transpose.copy((65, 33), (1, 65), 4, 2, where).grid == (2, 1, 1)
+
+
+def test_plan_takes_no_tiles_where_the_kernel_takes_none() -> None:
+    """Narrowed rows, broadcasts and short axes go by element."""
+    for dims, strides in (
+        ((50, 50), (60, 1)),
+        ((50, 50), (1, 0)),
+        ((15, 50), (1, 15)),
+        ((50, 15), (1, 50)),
+        ((9,), (2,)),
+    ):
+        assert plans_transpose.tiles(dims, strides, 4) == 0
+        assert plans_transpose.copy(dims, strides, 4, 4, device_info()).variant == "elements"

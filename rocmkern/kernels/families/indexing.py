@@ -55,7 +55,7 @@ def _of_checked_ids(t: DType) -> Iterator[KernelSpec]:
     moving, pair = (i.short, t.short, bits_name(t)), f"{i.short}_{t.short}"
     strided = (*LAYOUT, ids, inp, result("out", t), scalar("src_dim"), scalar("src_stride"))
     by_row = (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS)
-    ordered = (source("order", dtypes.uint32), *by_row[:4], *map(scalar, ("left", "dst_dim", "right")))
+    ordered = (source("order", i), *by_row[:4], *map(scalar, ("left", "dst_dim", "right")))
     yield _spec(f"gather_strided_{pair}", strided, "GATHER_STRIDED", *moving)
     yield _spec(f"ic_{pair}", by_row, "INDEX_COPY", *moving)
     yield _spec(f"ia_sorted_{t.short}", ordered, "INDEX_ADD_SORTED", t.short)

@@ -32,13 +32,13 @@ def _element(t: DType) -> Iterator[KernelSpec]:
     x, descending = source("x", t), scalar("descending", dtypes.bool_)
     positions = (x, result("dst", _U32), scalar("ncols", dtypes.int32), scalar("ncols_pad", dtypes.int32))
     rows = (
-        x, result("values", t, nullable=True), result("indices", _U32, nullable=True), scalar("rows"),
+        x, result("values", t, nullable=True), result("indices", dtypes.int64, nullable=True), scalar("rows"),
         scalar("ncols", _U32), scalar("kept", _U32), scalar("lanes", _U32), descending,
     )  # fmt: skip
     keys = (scalar("numel"), x, result("keys", bits_type(t)), descending)
     take = (
         scalar("numel"), source("positions", _U32), x, result("values", t, nullable=True),
-        result("indices", _U32, nullable=True), scalar("ncols"), scalar("kept"),
+        result("indices", dtypes.int64, nullable=True), scalar("ncols"), scalar("kept"),
     )  # fmt: skip
     search = (
         scalar("n"), scalar("numel"), source("sorted", t), source("values", t), result("out", dtypes.int64),
