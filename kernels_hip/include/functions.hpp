@@ -150,8 +150,8 @@ RK_DEVICE C logistic_times(C x, Twofold<C> v) {
     const C quotient = weighted.hi / denominator.hi;
     const C rest = fma(-quotient, denominator.lo, fma(-quotient, denominator.hi, weighted.hi) + weighted.lo);
     const C reciprocal = fma(static_cast<C>(-0.5), denominator.hi, static_cast<C>(1.457));  // within 9 %, enough here
-    const C corrected = fma(rest, reciprocal, quotient);
-    return corrected == corrected ? corrected : quotient;  // of an infinite x the rest is NaN
+    // Of an infinite x the rest is NaN, and adding a rest of +0 would make +0 of -0.
+    return rest < 0 || rest > 0 ? fma(rest, reciprocal, quotient) : quotient;
 }
 
 template <typename C>
@@ -161,7 +161,7 @@ RK_DEVICE C sigmoid(C x) {
 
 template <typename C>
 RK_DEVICE C silu(C x) {
-    return x == -__builtin_huge_val() ? static_cast<C>(0) : logistic_times(x, {x, 0});
+    return x == -__builtin_huge_val() ? static_cast<C>(-0.0) : logistic_times(x, {x, 0});
 }
 
 // The tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x / (1 + exp(-x (a + b x^2))).
@@ -184,7 +184,7 @@ RK_DEVICE C gelu(C x) {
 
 template <typename C>
 RK_DEVICE C elu(C x, C alpha) {
-    return x > 0 ? x : alpha * expm1(x);
+    return x >= 0 ? x : alpha * expm1(x);
 }
 
 // Zero for both zeros, NaN for NaN.

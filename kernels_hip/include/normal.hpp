@@ -90,7 +90,7 @@ RK_DEVICE f32 gelu_erf(f32 x) {
     const f32 factor = x < -15 ? -15.0f : x;
     const Twofold<f32> product = twofold_product(factor, integral.hi);
     const f32 sum = product.hi + fma(factor, integral.lo, product.lo);
-    return x > 15 ? x : scale(sum, positive ? 0 : tail.exponent);
+    return x > 15 || x == 0 ? x : scale(sum, positive ? 0 : tail.exponent);
 }
 
 }  // namespace rk

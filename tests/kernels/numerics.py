@@ -61,6 +61,16 @@ def assert_close(got: Array, wanted: Array, ulps: int, inputs: tuple[Array, ...]
         )
 
 
+def assert_signs_of_zero(got: Array, wanted: Array, inputs: tuple[Array, ...]) -> None:
+    """Fails where a zero has the other sign."""
+    wrong = np.flatnonzero((wanted == 0) & (np.signbit(got) != np.signbit(wanted)))
+    if wrong.size:
+        came = ", ".join(repr(i[wrong[0]]) for i in inputs)
+        raise AssertionError(
+            f"f({came}) is {got[wrong[0]]!r}, wanted {wanted[wrong[0]]!r}; {wrong.size} elements are off"
+        )
+
+
 @cache
 def _specials(dtype: DType) -> Array:
     limits = ml_dtypes.finfo(dtype.numpy)
