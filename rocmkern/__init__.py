@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rocmkern.build.jit import compile
     from rocmkern.constants import *
     from rocmkern.drivers import *
     from rocmkern.dtypes import *
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: dict[str, tuple[str, ...]] = {
+    "build.jit": ("compile",),
     "drivers": ("is_hip_available",),
     "dtypes": (
         "DType", "bfloat16", "bool_", "dtype", "float8_e4m3", "float16", "float32", "float64", "int8", "int16",

@@ -114,3 +114,7 @@ class ModelNotFound(RocmkernError, LookupError):
 
 class PackageError(RocmkernError, ValueError):
     """A package of foreign kernels, or a table in it, can't be used as it is."""
+
+
+class ConfigError(RocmkernError, ValueError):
+    """A configuration says something that can't be done."""

@@ -9,7 +9,8 @@ import rocmkern
 
 LAYERS = (
     ("cli",),
-    ("models", "build"),
+    ("models", "specialize"),
+    ("build",),
     ("quant", "packages"),
     ("ops",),
     ("tensor", "layout", "promotion", "dlpack", "constants"),
@@ -18,7 +19,7 @@ LAYERS = (
     ("drivers",),
     ("emulator",),
     ("codeobject",),
-    ("targets", "dtypes"),
+    ("targets", "dtypes", "paths"),
     ("errors",),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

@@ -136,4 +136,4 @@ def build_file(source: Path, target: str, output: Path, toolchain: Toolchain) ->
     Raises BuildError with the compiler's messages.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
-    toolchain.compile(source.parent.resolve(), source.name, target, output.resolve(), (files.sources(),))
+    toolchain.compile(source.parent.resolve(), source.name, target, output.resolve(), (f"-I{files.sources()}",))

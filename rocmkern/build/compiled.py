@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from rocmkern.build.toolchain import Toolchain
-from rocmkern.emulator.native import cache_folder
+from rocmkern.paths import cache_folder
 
 LIMIT_BYTES: Final = 512 << 20
 

@@ -7,6 +7,7 @@ import importlib.util
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Hashable
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -31,15 +32,17 @@ def code_object_version(target: str) -> int:
     return 6 if target.endswith("generic") else 5
 
 
-class Toolchain(Protocol):
-    """A compiler. `source` is given relative to `root`, so that two checkouts give the same bytes."""
+class Toolchain(Hashable, Protocol):
+    """A compiler. `source` is given relative to `root`, for the same bytes in any checkout; `extra` are flags."""
 
+    @property
+    def path(self) -> Path: ...
     @property
     def compiler(self) -> str: ...  # what the manifest records, free of paths
     @property
     def library(self) -> str: ...  # the device library, by content
     def flags(self, target: str) -> tuple[str, ...]: ...
-    def compile(self, root: Path, source: str, target: str, output: Path, include: tuple[Path, ...] = ()) -> None: ...
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None: ...
 
 
 def _run(command: list[str], root: Path, what: str) -> str:
@@ -47,10 +50,6 @@ def _run(command: list[str], root: Path, what: str) -> str:
     if done.returncode:
         raise BuildError(f"build {what}: the compiler answers {done.returncode}\n{done.stderr.strip()}")
     return done.stdout
-
-
-def _include(folders: tuple[Path, ...]) -> list[str]:
-    return [f"-I{folder}" for folder in folders]
 
 
 def _digest(path: Path) -> str:
@@ -73,11 +72,11 @@ class Hipcc:
         version = f"-mcode-object-version={code_object_version(target)}"
         return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON)
 
-    def compile(self, root: Path, source: str, target: str, output: Path, include: tuple[Path, ...] = ()) -> None:
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
         if is_ptx(target):
             raise BuildError(f"build {target}: hipcc makes code for AMD GPUs only; use `--toolchain zig`")
         _run(
-            [str(self.path), *self.flags(target), *_include(include), source, "-o", str(output)],
+            [str(self.path), *self.flags(target), *extra, source, "-o", str(output)],
             root,
             f"{source} for {target}",
         )
@@ -113,14 +112,16 @@ class Zig:
         where = ("-x", "hip", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", version, "-fuse-cuid=none")
         return (*where, *common)
 
-    def compile(self, root: Path, source: str, target: str, output: Path, include: tuple[Path, ...] = ()) -> None:
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
         what = f"{source} for {target}"
         clang = [str(self.path), "clang"]
         with tempfile.TemporaryDirectory() as scratch:
             if is_ptx(target):
                 link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library.libdevice())]
                 _run(
-                    [*clang, *self._front_end(target), *_include(include), *link, source, "-o", str(output)], root, what
+                    [*clang, *self._front_end(target), *extra, *link, source, "-o", str(output)],
+                    root,
+                    what,
                 )
                 return
             bitcode, unlinked, controls = (str(Path(scratch) / n) for n in ("k.bc", "k.o", "controls.bc"))
@@ -130,7 +131,15 @@ class Zig:
             _run([*clang, *amd, "-emit-llvm", "-c", str(text), "-o", controls], root, what)
             libraries = (str(device_library.ocml()), controls)
             link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
-            to_bitcode = [*self._front_end(target), *_include(include), "-emit-llvm", "-c", source, "-o", bitcode]
+            to_bitcode = [
+                *self._front_end(target),
+                *extra,
+                "-emit-llvm",
+                "-c",
+                source,
+                "-o",
+                bitcode,
+            ]
             _run([*clang, *to_bitcode, *link], root, what)
             to_object = [*amd, f"-mcpu={target}", *_TO_OBJECT, "-c"]
             _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)

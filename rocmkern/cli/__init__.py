@@ -12,7 +12,7 @@ from rocmkern.errors import RocmkernError
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
     "bench": "bench", "build": "build", "demo": "demo", "embed": "embed", "info": "info", "inspect": "inspect",
-    "kernels": "kernels", "package": "package", "search": "embed",
+    "gen-kernels": "gen_kernels", "kernels": "kernels", "package": "package", "run": "run", "search": "embed",
 }  # fmt: skip
 
 
@@ -25,7 +25,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"rocmkern.cli.{_COMMANDS[cmd_name]}"), cmd_name)
+        command: click.Command = getattr(
+            import_module(f"rocmkern.cli.{_COMMANDS[cmd_name]}"), cmd_name.replace("-", "_")
+        )
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

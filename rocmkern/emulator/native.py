@@ -17,7 +17,8 @@ from typing import Any, Final
 import llvmlite
 from attrs import define, field, frozen
 
-CACHE_VARIABLE: Final = "ROCMKERN_CACHE"
+from rocmkern.paths import cache_folder
+
 CACHE_LIMIT_BYTES: Final = 512 << 20
 
 ATTRIBUTES: Final = (
@@ -38,15 +39,6 @@ class Code:
 
 
 Build = Callable[[], Code]
-
-
-def cache_folder() -> Path:
-    """Where translated code is kept: $ROCMKERN_CACHE, else the user's cache directory."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "rocmkern"
 
 
 @cache

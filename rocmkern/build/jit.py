@@ -1,0 +1,90 @@
+"""Compiling a kernel while the program runs, where a compiler is there."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from rocmkern import targets
+from rocmkern.build import toolchain
+from rocmkern.build.toolchain import Toolchain
+from rocmkern.errors import BuildError
+from rocmkern.kernels import files
+from rocmkern.paths import cache_folder
+from rocmkern.runtime import Device, Module, default_device
+
+
+def compile(
+    source: str, *, device: Device | None = None, target: str | None = None, name: str = "kernel",
+    options: Sequence[str] = (),
+) -> Module:  # fmt: skip
+    """The module of a HIP source on a device (the default one), compiled for its target or the `target` named.
+
+    The source can include the package's headers (`#include "include/device.hpp"`). What was compiled once is kept in
+    the user's cache by source, options, target and compiler; several processes may ask for it at once, and one
+    compiles. Needs hipcc or the `build` extra. Raises BuildError with the command's log and the numbered source.
+    """
+    device = default_device() if device is None else device
+    target = device.info.target if target is None else target
+    code = compiled(source, target, name=name, options=tuple(options))
+    return Module.load_data(code.read_bytes(), device)
+
+
+def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[str, ...] = ()) -> Path:
+    """The code object of a source in the cache, made now if it is not there."""
+    chosen = _toolchain()
+    path = cache_folder() / "jit" / f"{_key(source, target, options, chosen)}{targets.file_name('', target)}"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.with_suffix(".lock")):
+        if not path.exists():
+            _compile(source, target, name, options, chosen, path)
+    return path
+
+
+@cache
+def _toolchain() -> Toolchain:
+    return toolchain.detect()
+
+
+@cache
+def _tools(chosen: Toolchain) -> str:
+    """Compiler and headers, told apart by content or by place, size and time: asking the compiler takes too long."""
+    digest = hashlib.sha256()
+    for path in sorted(files.sources().glob("include/*.hpp")):
+        digest.update(path.read_bytes())
+    at = chosen.path.stat()
+    return f"{chosen.path} {at.st_size} {at.st_mtime_ns} {digest.hexdigest()}"
+
+
+def _key(source: str, target: str, options: tuple[str, ...], chosen: Toolchain) -> str:
+    parts = (source, target, *options, _tools(chosen), *chosen.flags(target))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One process at a time; the system lets go of the lock when its owner dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _compile(source: str, target: str, name: str, options: tuple[str, ...], chosen: Toolchain, path: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, f"{name}.hip").write_text(source)
+        built = Path(scratch, "built")
+        try:
+            chosen.compile(Path(scratch), f"{name}.hip", target, built, (f"-I{files.sources()}", *options))
+        except BuildError as error:
+            numbered = "\n".join(f"{i:4} | {line}" for i, line in enumerate(source.splitlines(), 1))
+            raise BuildError(f"compile {name} for {target} with {chosen.path}: {error}\n{numbered}") from None
+        fresh = path.with_suffix(f".{Path(scratch).name}")
+        fresh.write_bytes(built.read_bytes())
+        fresh.replace(path)

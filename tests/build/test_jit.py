@@ -1,0 +1,45 @@
+"""rk.compile: a source to a module, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rocmkern as rk
+from rocmkern.build import jit
+from rocmkern.errors import BuildError
+from rocmkern.paths import CACHE_VARIABLE
+
+SOURCE = '#include "include/device.hpp"\nRK_KERNEL scale(float a, float *x) { x[rk::thread_x()] *= a * FACTOR; }\n'
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+
+def test_source_becomes_a_module() -> None:
+    """Compiled for the device's target with the options given, and launched."""
+    device = rk.Device("emulator:gfx90a")
+    scale = rk.compile(SOURCE, device=device, options=("-DFACTOR=3",)).get_function("scale")
+    with device.alloc(256) as memory:
+        memory.copy_from_host(np.ones(64, np.float32))
+        scale(np.float32(2), memory, grid=1, block=64)
+        assert np.array_equal(memory.copy_to_host(np.empty(64, np.float32)), np.full(64, 6, np.float32))
+
+
+def test_second_time_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same source and options are compiled once; others are not the same."""
+    first = jit.compiled(SOURCE, "gfx942", options=("-DFACTOR=1",))
+    assert jit.compiled(SOURCE, "gfx942", options=("-DFACTOR=2",)) != first
+    monkeypatch.setattr(jit, "_compile", None)
+    assert jit.compiled(SOURCE, "gfx942", options=("-DFACTOR=1",)) == first
+
+
+def test_errors_carry_log_and_numbered_source() -> None:
+    """A mistake shows the compiler's words and the line."""
+    with pytest.raises(BuildError, match=r"(?s)compile kernel for gfx942 with .*error: .*FACTOR.* 2 \| RK_KERNEL"):
+        jit.compiled(SOURCE, "gfx942")
+    assert not list((Path(jit.cache_folder()) / "jit").glob("*.hsaco"))

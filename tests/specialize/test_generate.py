@@ -1,0 +1,247 @@
+"""Generated kernels: right for their shapes, used where an operation asks for them, made without harm to each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rocmkern as rk
+from rocmkern.build import toolchain
+from rocmkern.cli import main
+from rocmkern.kernels import sidecar
+from rocmkern.ops import specialized
+from rocmkern.specialize.config import Request, requests
+from rocmkern.specialize.descriptor import TensorDescriptor
+from rocmkern.specialize.generate import generate, output_path
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = "gfx942"
+
+
+def entry(op: str, source: str, inputs: list[str], output: str, name: str) -> dict[str, Any]:
+    return {
+        "kernel_name": op, "kernel_source": source, "arch": TARGET,
+        "input_tensors": inputs, "output_tensor": output, "exported_name": name,
+    }  # fmt: skip
+
+
+UNARY = {
+    "abs": np.abs, "sgn": np.sign, "neg": np.negative, "step": lambda x: (x > 0) * 1.0,
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh, "elu": lambda x: np.where(x > 0, x, np.expm1(x)), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "gelu": lambda x: 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))),
+    "gelu_quick": lambda x: x / (1 + np.exp(-1.702 * x)), "silu": lambda x: x / (1 + np.exp(-x)),
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
+    "exp": np.exp,
+    "gelu_erf": lambda x: x * 0.5 * (1 + np.vectorize(__import__("math").erf)(x / 2**0.5)),
+}  # fmt: skip
+BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+PADDED, TRANSPOSED = "(8,6,5,3)/f16/(1,8,60,360)", "(7,3,1,1)/bf16/(3,1,1,1)"
+ENTRIES = [
+    *(entry(f"ggml_unary_op_{n}", "unary_ops.hip", ["(37,3,1,1)/f32"], "(37,3,1,1)/f32", f"u_{n}") for n in UNARY),
+    *(entry(f"ggml_op_{n}", "binary_ops.hip", ["(64,5,1,1)/f32"] * 2, "(64,5,1,1)/f32", f"b_{n}") for n in BINARY),
+    entry("ggml_op_add", "binary_ops.hip", [PADDED, "(8,1,5,1)/f16"], "(8,6,5,3)/f16", "b_strided"),
+    entry("ggml_op_mul", "binary_ops.hip", [TRANSPOSED, "(1,3,1,1)/bf16"], TRANSPOSED, "b_t"),
+    entry("ggml_op_div", "binary_ops.hip", ["(16,2,1,1)/i32"] * 2, "(16,2,1,1)/i32", "b_i32"),
+    entry("ggml_op_sub", "binary_ops.hip", ["(16,2,1,1)/i8"] * 2, "(16,2,1,1)/i8", "b_i8"),
+    entry("ggml_op_mul_mat", "mul_mat.hip", ["(48,33,1,1)/f16", "(48,17,2,1)/f16"], "(33,17,2,1)/f32", "mm_f16"),
+    entry("ggml_op_mul_mat", "mul_mat.hip", ["(5,3,1,1)/i16", "(5,70,1,1)/i16"], "(3,70,1,1)/i32", "mm_i16"),
+]  # fmt: skip
+REQUESTS = {request.exported_name: request for request in requests({"kernels": ENTRIES})}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every kernel of ENTRIES, generated once."""
+    out = tmp_path_factory.mktemp("kernels")
+    reports: list[str] = []
+    failed = generate(
+        list(REQUESTS.values()), out, toolchain.detect("zig"), jobs=2, report=lambda r, what, why: reports.append(what)
+    )
+    assert failed == []
+    assert set(reports) == {"generated"}
+    return out
+
+
+def memory_of(tensor: TensorDescriptor) -> int:
+    return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.strides, strict=True))
+
+
+def view(flat: np.ndarray, tensor: TensorDescriptor) -> np.ndarray:
+    """The array that the descriptor describes, outermost dimension first."""
+    strides = [s * flat.itemsize for s in tensor.strides[::-1]]
+    return np.lib.stride_tricks.as_strided(flat, tensor.shape[::-1], strides)
+
+
+def launch(folder: Path, request: Request) -> tuple[list[np.ndarray], np.ndarray]:
+    """Runs one kernel on random inputs: the inputs and the output, as NumPy sees them."""
+    rng = np.random.default_rng(0)
+    device = rk.Device(f"emulator:{TARGET}")
+    path = output_path(folder, request)
+    row = sidecar.read(path)
+    function = rk.Module.load(path, device).get_function(row.symbol)
+    flats = [(rng.standard_normal(memory_of(t)) * 4).astype(t.dtype.numpy) for t in request.inputs]
+    out = np.zeros(memory_of(request.output), request.output.dtype.numpy)
+    memories = []
+    for flat in (*flats, out):
+        memories.append(device.alloc(flat.nbytes))
+        memories[-1].copy_from_host(flat)
+    function(*memories, grid=row.grid, block=row.block)
+    memories[-1].copy_to_host(out)
+    return [view(f, t) for f, t in zip(flats, request.inputs, strict=True)], view(out, request.output)
+
+
+@pytest.mark.parametrize("name", [n for n in REQUESTS if n.startswith("u_")])
+def test_unary_operations(folder: Path, name: str) -> None:
+    """Each ggml unary operation equals its definition."""
+    (x,), found = launch(folder, REQUESTS[name])
+    assert np.allclose(found, UNARY[name[2:]](x.astype(np.float64)), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [f"b_{n}" for n in BINARY])
+def test_binary_operations(folder: Path, name: str) -> None:
+    """Each ggml binary operation equals NumPy's."""
+    (x, y), found = launch(folder, REQUESTS[name])
+    assert np.array_equal(found, BINARY[name[2:]](x, y))
+
+
+def test_strided_and_repeating_inputs(folder: Path) -> None:
+    """A padded 4-d input, one that repeats along two dims; a transposed one in bf16, written transposed."""
+    (x, y), found = launch(folder, REQUESTS["b_strided"])
+    assert np.array_equal(found, x + y)
+    (x, y), found = launch(folder, REQUESTS["b_t"])
+    assert np.array_equal(found, (x.astype(np.float32) * y.astype(np.float32)).astype(ml_dtypes.bfloat16))
+
+
+def test_integers_wrap_and_divide_as_the_policy_says(folder: Path) -> None:
+    """i8 wraps; i32 truncates toward zero, a zero divisor gives 0."""
+    (x, y), found = launch(folder, REQUESTS["b_i8"])
+    assert np.array_equal(found, x - y)
+    (x, y), found = launch(folder, REQUESTS["b_i32"])
+    safe = np.where(y == 0, 1, y)
+    assert np.array_equal(found, np.where(y == 0, 0, np.trunc(x / safe)).astype(np.int32))
+
+
+def test_products(folder: Path) -> None:
+    """out[n, m] = Σ b[n, k] a[m, k]; one matrix of the first input serves both of the second's."""
+    (a, b), found = launch(folder, REQUESTS["mm_f16"])
+    wanted = b.astype(np.float64) @ a.astype(np.float64).swapaxes(-1, -2)
+    assert np.allclose(found, wanted, rtol=1e-5, atol=1e-4)
+    (a, b), found = launch(folder, REQUESTS["mm_i16"])
+    assert np.array_equal(found, b.astype(np.int32) @ a.astype(np.int32).swapaxes(-1, -2))
+
+
+@pytest.fixture
+def used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The generated kernels are where operations look for them."""
+    monkeypatch.setenv(specialized.FOLDERS, str(folder))
+    specialized.configure()
+    yield
+    monkeypatch.undo()
+    specialized.configure()
+
+
+@pytest.mark.usefixtures("used")
+def test_operations_use_the_kernel_of_their_shape() -> None:
+    """rk.add of two (5, 64) runs the generated kernel, of (5, 65) the generic one; the results are NumPy's."""
+    device = rk.Device(f"emulator:{TARGET}")
+    for columns, expected in ((64, "b_add"), (65, "badd_f32")):
+        x = np.random.default_rng(1).standard_normal((5, columns)).astype(np.float32)
+        on_device = rk.asarray(x, device=device)
+        with rk.Trace() as trace:
+            found = (on_device + on_device).numpy()
+        assert [row.kernel for row in trace.totals()] == [expected]
+        assert np.array_equal(found, x + x)
+
+
+@pytest.mark.usefixtures("used")
+def test_specialised_results_equal_generic_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gelu of (3, 37) is the same bits with and without its own kernel."""
+    x = rk.asarray(np.linspace(-5, 5, 111, dtype=np.float32).reshape(3, 37), device=rk.Device(f"emulator:{TARGET}"))
+    special = rk.gelu(x).numpy()
+    monkeypatch.setattr(specialized, "enabled", False)
+    assert np.array_equal(special, rk.gelu(x).numpy())
+
+
+def test_up_to_date_files_are_kept_and_one_failure_stops_no_other(folder: Path, tmp_path: Path) -> None:
+    """A second run keeps everything; a source that does not compile fails alone, with exit code 1."""
+    again: list[str] = []
+    generate([REQUESTS["b_add"]], folder, toolchain.detect("zig"), report=lambda r, what, why: again.append(what))
+    assert again == ["kept"]
+    (tmp_path / "mine.hip").write_text(
+        '#include "include/device.hpp"\nRK_KERNEL twice(float *x) { x[rk::thread_x()] *= 2; }\n'
+    )
+    (tmp_path / "broken.hip").write_text("this is no kernel\n")
+    config = [
+        entry("twice", "mine.hip", ["(64,1,1,1)/f32"], "(64,1,1,1)/f32", "mine"),
+        entry("x", "broken.hip", ["(64,1,1,1)/f32"], "(64,1,1,1)/f32", "broken"),
+    ]
+    (tmp_path / "config.json").write_text(json.dumps({"kernels": config}))
+    words = ["gen-kernels", "--config", str(tmp_path / "config.json"), "--output-dir", str(tmp_path / "out")]
+    words += ["--kernels-dir", str(tmp_path)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1
+    assert "1 of 2 kernels" in done.output
+    assert (tmp_path / "out" / TARGET / "mine.hsaco").exists()
+    assert not (tmp_path / "out" / TARGET / "broken.hsaco").exists()
+
+
+def test_dry_run_compiles_nothing(tmp_path: Path) -> None:
+    """--dry-run lists the files and leaves the folder alone."""
+    (tmp_path / "config.json").write_text(json.dumps({"kernels": ENTRIES[:2]}))
+    words = [
+        "gen-kernels",
+        "--config",
+        str(tmp_path / "config.json"),
+        "--output-dir",
+        str(tmp_path / "out"),
+        "--dry-run",
+    ]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0
+    assert "2 kernels, nothing compiled" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+PROGRAM = """
+import numpy as np, rocmkern as rk
+x = rk.asarray(np.arange(60, dtype=np.float32).reshape(3, 20))
+with rk.Trace() as trace:
+    y = rk.tanh(x + x) @ rk.permute_dims(x, (1, 0))
+print(sorted(row.kernel for row in trace.totals()), float(rk.sum(y)))
+"""
+
+
+def test_from_development_to_deployment(tmp_path: Path) -> None:
+    """Record what a program misses, generate it, run the program elsewhere without a compiler: the same result."""
+    (tmp_path / "model.py").write_text(PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ROCMKERN_DEVICE": f"emulator:{TARGET}"}
+
+    def rocmkern(*words: str) -> str:
+        command = [sys.executable, "-m", "rocmkern", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    generic = rocmkern("run", "--record", "misses.json", "model.py")
+    rocmkern("gen-kernels", "--config", "misses.json", "--output-dir", "kernels")
+    block_compilers = "import sys; sys.modules['ziglang'] = None; exec(open('model.py').read())"
+    deployed = {**environment, "ROCMKERN_KERNEL_DIR": str(tmp_path / "kernels"), "PATH": "/nowhere"}
+    done = subprocess.run(
+        [sys.executable, "-c", block_compilers], cwd=tmp_path, env=deployed, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "op_add_f32_20x3x1x1" in done.stdout
+    assert "badd_f32" in generic
+    assert "badd_f32" not in done.stdout
+    assert float(done.stdout.split()[-1]) == pytest.approx(float(generic.split()[-1]), rel=1e-6)
