@@ -147,7 +147,8 @@ def packer(kernel: Kernel, parameters: Sequence[Parameter] | None, driver: Drive
         layout += f"{argument.offset - position}x{slot.format}"
         position = argument.end
         slots.append(slot)
-    size = max(kernel.block_bytes, position)
+    # HIP refuses a block for a kernel that has only hidden arguments.
+    size = max(kernel.block_bytes, position) if arguments else 0
     packing = struct.Struct(f"{layout}{size - position}x")
     return Packer(kernel.name, driver, tuple(slots), tuple(s.convert for s in slots), packing.pack, size)
 

@@ -77,6 +77,18 @@ def test_hidden_arguments_are_left_to_hip(double: Double) -> None:
     assert double.arguments() == out.address.to_bytes(8, "little") + bytes(function.kernel.kernarg_size - 8)
 
 
+def test_kernel_without_arguments_gets_no_block(double: Double) -> None:
+    """HIP answers hipErrorLaunchOutOfResources to a block that no explicit argument asks for."""
+    source = """
+    __attribute__((device)) unsigned seen;
+    KERNEL void f() { seen = ((const unsigned *)__builtin_amdgcn_implicitarg_ptr())[0]; }
+    """
+    function = rk.Module.load_data(samples.compile_hip(source), rk.Device("hip:0")).get_function("f")
+    assert function.kernel.kernarg_size > 0
+    function(grid=1, block=1)
+    assert "arguments 0 device 0" in double.log("hipModuleLaunchKernel")[0]
+
+
 def test_launches_of_threads_do_not_mix(double: Double) -> None:
     """Each thread has an argument buffer of its own: what arrives is what that thread packed."""
     device = rk.Device("hip:0")
