@@ -200,17 +200,23 @@ class Bench:
         vcc: int = 0,
         scc: int = 0,
         scalars: tuple[int, ...] = (),
+        more: int = 0,
     ) -> Outcome:
-        """Run case `name`. `vectors`: first register → value per lane. `scalars`: the dwords of s24…s31."""
+        """Run case `name`. `vectors`: first register → value per lane. `scalars`: the dwords of s24…s31.
+
+        `more`: rows behind the results, into which the instruction itself stores through s[18:19].
+        """
         rows = np.full((len(INPUTS), self.lanes), 0xDEADBEEF, np.uint32)
         for register, values in vectors.items():
             words = rows_of(values)
             rows[register - INPUTS.start : register - INPUTS.start + len(words)] = words
-        results = len(VECTOR_RESULTS) + len(SCALAR_RESULTS)
+        results = len(VECTOR_RESULTS) + len(SCALAR_RESULTS) + more
         if self._buffers is None:
             self._buffers = self.machine.alloc(rows.nbytes), self.machine.alloc(results * self.lanes * 4)
         source, out = self._buffers
         self.machine.view(source, rows.nbytes)[:] = rows.tobytes()
+        if more:
+            self.machine.view(out, results * self.lanes * 4)[:] = bytes(results * self.lanes * 4)
         full = (1 << self.lanes) - 1
         padded = (tuple(s & 0xFFFFFFFF for s in scalars) + (0,) * 8)[:8]
         kernarg = struct.pack("<QQQQ8II4x", source, out, exec_mask & full, vcc & full, *padded, scc)

@@ -1,0 +1,77 @@
+"""Compiled code (tier 1) computes what threaded code (tier 0) does, for every integer, mask and scalar instruction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.emulator.cases import Case, integers, known
+from tests.emulator.instructions import SCALAR_RESULTS, VECTOR_RESULTS, Bench, Dialect, bench
+from tests.emulator.test_meaning_integer import EVERY, HALVES, SATURATING
+from tests.emulator.test_meaning_masks import COMPARISONS, comparison_text
+from tests.emulator.test_meaning_scalar import KNOWN as SCALAR
+
+SLOW = [pytest.param(target, marks=pytest.mark.slow) for target in ("gfx950", "gfx1030", "gfx1201")]
+KEPT = 4  # rows per instruction: v10, v11, the low half of VCC or of the scalar result, SCC
+FIRST = len(VECTOR_RESULTS) + len(SCALAR_RESULTS)
+
+
+def sequence(target: str) -> list[tuple[str, str]]:
+    """Name and text of the instructions that run one after another; comparisons of floats see no NaN."""
+    lanewise: list[Case] = [*EVERY, *HALVES, *SATURATING]
+    compared = [c for c in COMPARISONS if not c.name.startswith("v_cmpx")]
+    return [
+        *((c.name + c.suffix, c.text) for _, c in known(lanewise, (target,))),
+        *((c.name, comparison_text(target, c)) for _, c in known(compared, (target,))),
+        *((row.name, row.text) for t, row in SCALAR if t == target),
+    ]
+
+
+def program(target: str) -> str:
+    """All of them, each on fresh registers, each leaving its results in rows of its own."""
+    d = Dialect(target)
+    row = 4 * d.wave_size
+    bits, pair = ("b64", "s[22:23]") if d.wide else ("b32", "s22")
+    lines = [f"s_add_u32 s46, s18, {FIRST * row}", "s_addc_u32 s47, s19, 0", "v_mov_b32 v20, v10", "v_mov_b32 v21, v11"]
+    for _, text in sequence(target):
+        lines += [
+            "v_mov_b32 v10, v20",
+            "v_mov_b32 v11, v21",
+            f"s_mov_{bits} {d.mask('vcc')}, {pair}",
+            *(f"s_mov_b32 s{40 + i}, s{28 + i}" for i in range(2)),
+            "s_cmp_lg_u32 s32, 0",
+            text,
+            "s_cselect_b32 s48, 1, 0",
+            "s_xor_b32 s40, s40, s41",
+            "s_xor_b32 s40, s40, vcc_lo",
+            "v_mov_b32 v22, s40",
+            "v_mov_b32 v23, s48",
+            *(f"{d.names['store']} v1, v{r}, s[46:47] offset:{i * row}" for i, r in enumerate((10, 11, 22, 23))),
+            f"s_add_u32 s46, s46, {KEPT * row}",
+            "s_addc_u32 s47, s47, 0",
+        ]
+    return "\n ".join(lines)
+
+
+def results(on: Bench, target: str, mask: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
+    rng = np.random.default_rng(mask & 0xFFFF)
+    inputs = {r: integers(rng, "u64", on.lanes) for r in (2, 4, 6, 8, 10)}
+    scalars = tuple(int(v) for v in rng.integers(0, 2**32, 8))
+    rows = KEPT * len(sequence(target))
+    outcome = on.run("all", inputs, exec_mask=mask, vcc=0x5A5A3C3C0FF0F00F, scc=1, scalars=scalars, more=rows)
+    return outcome.words[FIRST:].reshape(-1, KEPT, on.lanes)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100", *SLOW])
+def test_compiled_code_equals_threaded_code(target: str) -> None:
+    """With all lanes on and with some off; bit by bit."""
+    on = bench(target, {"all": program(target)})
+    masks = (-1, 0x0123456789ABCDEF, 1 << 31 | 1)
+    threaded = [results(on, target, mask) for mask in masks]
+    on.module.program.compile(on.module.kernel("all").kernel)
+    names = [name for name, _ in sequence(target)]
+    assert len(names) > 250
+    for mask, before in zip(masks, threaded, strict=True):
+        after = results(on, target, mask)
+        different = sorted({names[i] for i in np.nonzero((before != after).any((1, 2)))[0]})
+        assert different == [], hex(mask)
