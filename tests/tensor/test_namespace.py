@@ -18,10 +18,18 @@ from rocmkern.errors import DTypeError
 from tests.tensor.arrays import FLOATS, INTEGERS
 
 ROOT = Path(__file__).parents[2]
-_SPEC = importlib.util.spec_from_file_location("render_array_api", ROOT / "scripts" / "render_array_api.py")
-assert _SPEC is not None and _SPEC.loader is not None
-page = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(page)
+
+
+def script(name: str) -> Any:
+    """A script of the repository as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+page, functions = script("render_array_api"), script("render_functions")
 
 STANDARD = [n for names in page.standard_names().values() for n in names]
 FUNCTIONS = [n for n in STANDARD if inspect.isfunction(getattr(array_api_strict, n))]
@@ -56,9 +64,13 @@ def test_every_function_is_documented() -> None:
             assert thing.__doc__ and "." in thing.__doc__, name
 
 
-def test_the_rendered_page_is_current() -> None:
-    """docs/array_api.md is what the script renders."""
+def test_the_rendered_pages_are_current() -> None:
+    """docs/array_api.md and docs/functions.md are what the scripts render, and every function has its entry."""
     assert (ROOT / "docs" / "array_api.md").read_text() == page.render()
+    rendered = functions.render()
+    assert (ROOT / "docs" / "functions.md").read_text() == rendered
+    ours = [n for n in rk.__all__ if rk._HOME[n].startswith("rocmkern.ops.") and n != "__array_namespace_info__"]
+    assert [n for n in ours if f"\n### {n}\n" not in rendered] == []
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.short)

@@ -1,0 +1,67 @@
+"""Render docs/functions.md: every function of the tensor namespace, from its signature and docstring."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import rocmkern as rk
+from rocmkern.ops.elementwise import ROWS
+
+TARGET = Path(__file__).parent.parent / "docs" / "functions.md"
+CHAPTERS = {
+    "creation": "Creation",
+    "manipulation": "Shapes",
+    "rows_unary": "Elementwise, one operand",
+    "rows_binary": "Elementwise, two operands",
+    "composed": "Elementwise, composed",
+    "reduction": "Reductions and statistics",
+    "indexing": "Indexing and searching",
+    "items": "Subscripts",
+    "scatter": "Writing by index",
+    "sorting": "Sorting",
+    "sets": "Sets",
+    "linear": "Products",
+    "nn": "Neural networks",
+    "conv": "Convolutions, pools, resampling",
+    "datatypes": "Dtypes and inspection",
+    "memory": "Memory",
+}
+TAKES = {
+    "float": "Floats; other dtypes become float32.",
+    "numeric": "Numbers.",
+    "rounding": "Numbers; integers are their own result.",
+    "test": "Any dtype; gives bool.",
+    "bits": "Bool and integers.",
+    "integer": "Integers.",
+    "logical": "The truth of any dtype; gives bool.",
+    "any": "Any dtype; gives bool.",
+}
+HEAD = """\
+# Tensor functions
+
+Rendered by `python scripts/render_functions.py` from the docstrings. Operands broadcast and promote as
+[the array API page](array_api.md) says; values are those of [What an operation means](semantics.md). A wrong shape or
+axis is a `ValueError`, a wrong dtype a `TypeError`, an index outside its axis an `IndexError`.
+"""
+
+
+def entry(name: str) -> str:
+    function = getattr(rk, name)
+    signature = str(inspect.signature(function)).replace("'", "").partition(" -> ")[0]
+    doc = inspect.getdoc(function) or ""
+    takes = f" {TAKES[ROWS[name].accepts]}" if name in ROWS else ""
+    return f"### {name}\n\n`{name}{signature}`\n\n{doc}{takes}\n"
+
+
+def render() -> str:
+    parts = [HEAD]
+    for module, title in CHAPTERS.items():
+        names = [n for n in rk.__all__ if rk._HOME[n] == f"rocmkern.ops.{module}"]
+        parts.append(f"## {title}\n")
+        parts += [entry(n) for n in names if inspect.isfunction(getattr(rk, n))]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    TARGET.write_text(render())
