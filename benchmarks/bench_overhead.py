@@ -1,4 +1,4 @@
-"""Times what Python costs an operation on four elements: plan, allocation, argument block, launch.
+"""Times what Python costs a launch, and an operation on four elements: plan, allocation, argument block, launch.
 
     python benchmarks/bench_overhead.py [--device emulator:gfx942] [--calls 2000]
 
@@ -28,7 +28,14 @@ def operations(device: rk.Device) -> dict[str, Callable[[], object]]:
     x, y = rk.ones((4,), device=device), rk.ones((4,), device=device)
     m = rk.ones((2, 2), device=device)
     ids = rk.zeros((4,), dtype=rk.int64, device=device)
+    affine, memory = rk.get_kernel("affine", "affine_f32", device), device.alloc(16)
+    empty = affine.pack(0, 0, None, memory, memory, 2.0, 1.0)
     return {
+        "get_kernel": lambda: rk.get_kernel("affine", "affine_f32", device),
+        "pack": lambda: affine.pack(0, 0, None, memory, memory, 2.0, 1.0),
+        "launch_packed": lambda: affine.launch_packed(empty, grid=1, block=64),
+        "alloc, free": lambda: device.alloc(4000),
+        "alloc, launch": lambda: affine(0, 0, None, memory, device.alloc(4000), 2.0, 1.0, grid=1, block=64),
         "x + y": lambda: x + y,
         "x + 1.0": lambda: x + 1.0,
         "exp(x)": lambda: rk.exp(x),

@@ -188,11 +188,11 @@ def _slot(kernel: str, index: int, argument: Argument, parameter: Parameter | No
 
 def _pointer(label: str, dtype: DType | None, nullable: bool, driver: Driver) -> Convert:
     def convert(value: Any) -> int:
+        if value is None and nullable:
+            return 0
         if value.__class__ is DeviceMemory and value.driver is driver and value.live_address:
             address: int = value.live_address
             return address
-        if value is None and nullable:
-            return 0
         return _address(label, value, dtype, driver)
 
     return convert
@@ -223,15 +223,20 @@ def _address(label: str, value: Any, dtype: DType | None, driver: Driver) -> int
 
 def _scalar(label: str, dtype: DType) -> Convert:
     """Python numbers, range-checked when packed; NumPy scalars only of the parameter's own dtype."""
-    exact: tuple[type, ...] = (int, float) if dtype.is_float else (int,)
-    encode = _encode if _FORMATS[dtype.short].endswith("s") else None
+    usual = float if dtype.is_float else int
 
     def convert(value: Any) -> Any:
-        if value.__class__ not in exact or dtype.kind == "bool":
-            value = _number(label, dtype, value)
-        return value if encode is None else encode(dtype, value)
+        return value if value.__class__ is usual else _number(label, dtype, value)
 
-    return convert
+    def convert_encoded(value: Any) -> bytes:
+        return _encode(dtype, value if value.__class__ is usual else _number(label, dtype, value))
+
+    def convert_bool(value: Any) -> Any:
+        return _number(label, dtype, value)
+
+    if dtype.kind == "bool":
+        return convert_bool
+    return convert_encoded if _FORMATS[dtype.short].endswith("s") else convert
 
 
 def _number(label: str, dtype: DType, value: Any) -> int | float | bool:
