@@ -14,7 +14,14 @@ namespace rk::quantized {
 
 constexpr u32 UNIT = 32;
 
-// Blocks have odd sizes: a word of a block is at an even address at best.
+// `matrix` must be aligned to the largest power of two, up to 16, that divides a block's bytes: then all blocks are,
+// and targets without unaligned loads need not load bytes.
+template <typename F>
+RK_DEVICE const u8 *block_at(const u8 *matrix, u64 index) {
+    constexpr u32 power = F::BYTES & (~F::BYTES + 1), alignment = power < 16 ? power : 16;
+    return static_cast<const u8 *>(__builtin_assume_aligned(matrix + index * F::BYTES, alignment));
+}
+
 RK_DEVICE u32 word(const u8 *at) {
     u32 value;
     __builtin_memcpy(&value, at, sizeof value);
@@ -156,7 +163,9 @@ struct Q2_K : BlockOf256 {
         return pairs(block + 16 + p / 128 * 32 + p % 32, p / 32 % 4 * 2);
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) { return half_at(block + 80) * f32(block[p / 16] & 15); }
-    RK_DEVICE static f32 minimum(const u8 *block, u32 p) { return half_at(block + 82) * f32(block[p / 16] >> 4); }
+    RK_DEVICE static f32 minimum(const u8 *block, u32 p) {
+        return half_at(block + 82) * f32(block[p / 16] >> 4);
+    }
 };
 
 struct Q3_K : BlockOf256 {
@@ -176,21 +185,22 @@ struct Q3_K : BlockOf256 {
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
 
-// The twelve bytes of q4_K and q5_K that hold eight scales and eight minima of 6 bits.
+// The twelve bytes of q4_K and q5_K that hold eight scales and eight minima of 6 bits, read as three words that the
+// groups of a unit share. The first four scales (minima) are the low 6 bits of the first (second) word's bytes, the
+// others have their low 4 bits in the third word and their high 2 bits on top of the first (second).
 struct PackedScales : BlockOf256 {
     static constexpr bool HAS_MINIMUM = true;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit / 2 * 64 + unit % 2 * 16 + half * 32; }
+    RK_DEVICE static u32 six_bits(const u8 *own_word, const u8 *block, u32 group, u32 nibble) {
+        const u32 column = group % 4 * 8;
+        const u32 own = word(own_word) >> column & 255, shared = word(block + 12) >> (column + nibble) & 15;
+        return group < 4 ? own & 63 : shared | own >> 6 << 4;
+    }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
-        const u32 group = p / 32, column = group % 4;
-        const u32 own = block[4 + column], shared = block[12 + column];
-        const u32 value = group < 4 ? own & 63 : (shared & 15) | own >> 6 << 4;
-        return half_at(block) * f32(value);
+        return half_at(block) * f32(six_bits(block + 4, block, p / 32, 0));
     }
     RK_DEVICE static f32 minimum(const u8 *block, u32 p) {
-        const u32 group = p / 32, column = group % 4;
-        const u32 own = block[8 + column], shared = block[12 + column];
-        const u32 value = group < 4 ? own & 63 : shared >> 4 | own >> 6 << 4;
-        return half_at(block + 2) * f32(value);
+        return half_at(block + 2) * f32(six_bits(block + 8, block, p / 32, 4));
     }
 };
 

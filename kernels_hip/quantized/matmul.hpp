@@ -46,7 +46,7 @@ RK_DEVICE void load_weights(Tile<F> &tile, const u8 *matrix, const MatrixShape &
         const bool is_inside = unit < shape.columns / UNIT;
         const u32 block = is_inside ? unit / units : 0;
         const u64 row = first_row + line < shape.rows ? first_row + line : shape.rows - 1;
-        const u8 *bytes = matrix + (row * (shape.columns / F::VALUES) + block) * F::BYTES;
+        const u8 *bytes = block_at<F>(matrix, row * (shape.columns / F::VALUES) + block);
 #pragma unroll
         for (u32 h = 0; h < 2; ++h) {
             const u32 p = F::place(unit % units, h);

@@ -98,7 +98,7 @@ struct Activations {
 };
 
 RK_DEVICE Activations activations_at(const u8 *row, u32 p) {
-    const u8 *block = row + u64(p / 32) * Q8_1::BYTES;
+    const u8 *block = block_at<Q8_1>(row, p / 32);
     Activations values;
     __builtin_memcpy(values.quants, block + 4 + p % 32, sizeof values.quants);
     values.scale = half_at(block);
@@ -154,7 +154,7 @@ RK_DEVICE void multiply_rows(const u8 *matrix, const u8 *vectors, f32 *out, cons
                 Half weights[ROWS];
 #pragma unroll
                 for (u32 r = 0; r < ROWS; ++r) {
-                    weights[r] = weights_at<F, has_levels>(lines[r] + u64(block) * F::BYTES, p);
+                    weights[r] = weights_at<F, has_levels>(block_at<F>(lines[r], block), p);
                 }
 #pragma unroll
                 for (u32 v = 0; v < VECTORS; ++v) {
@@ -207,7 +207,7 @@ RK_DEVICE void multiply_floats(const u8 *matrix, const f32 *vector, f32 *out, u3
 #pragma unroll
             for (u32 h = 0; h < 2; ++h) {
                 const u32 p = F::place(u % units, h);
-                const Half weights = weights_at<F>(matrix + row * row_bytes + u64(block) * F::BYTES, p);
+                const Half weights = weights_at<F>(block_at<F>(matrix + row * row_bytes, block), p);
                 f32 values[16];
                 __builtin_memcpy(values, vector + block * F::VALUES + p, sizeof values);
 #pragma unroll

@@ -1,5 +1,6 @@
 // Floats to blocks, with ggml's rounding. A group of lanes takes a block: eight lanes of four values for the blocks of
-// 32, one lane for each scale of the blocks of 256. The groups lie within a wave because both are powers of two.
+// 32, one lane for each scale of the blocks of 256. A group lies within a wave because launches have blocks of a
+// multiple of 16 threads.
 #pragma once
 
 #include "../include/reduce.hpp"

@@ -22,7 +22,7 @@ template <typename F, typename T>
 RK_DEVICE void dequantize(const u8 *blocks, T *out, u64 count) {
     constexpr u32 quads = F::VALUES / 4;
     for (u64 quad = global_thread(); quad < count * quads; quad += global_threads()) {
-        dequantize_quad<F>(blocks + quad / quads * F::BYTES, u32(quad % quads) * 4, out + quad * 4);
+        dequantize_quad<F>(block_at<F>(blocks, quad / quads), u32(quad % quads) * 4, out + quad * 4);
     }
 }
 
@@ -34,7 +34,7 @@ RK_DEVICE void get_quantized_rows(const u8 *table, const u32 *ids, f32 *out, i64
     f32 *target = out + block_x() * u64(columns);
     const u64 step = u64(grid_y()) * block_size_x();
     for (u64 quad = u64(block_y()) * block_size_x() + thread_x(); quad < u64(columns) / 4; quad += step) {
-        dequantize_quad<F>(row + quad / quads * F::BYTES, u32(quad % quads) * 4, target + quad * 4);
+        dequantize_quad<F>(block_at<F>(row, quad / quads), u32(quad % quads) * 4, target + quad * 4);
     }
 }
 
