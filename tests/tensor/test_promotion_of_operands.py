@@ -1,0 +1,164 @@
+"""Operands of different dtypes, Python numbers beside tensors, dtypes that are refused, results written in place."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.array_api import make_strategies_namespace
+
+import rocmkern as rk
+from rocmkern.dtypes import ALL, DType
+from rocmkern.errors import DTypeError, ScalarRangeError, ShapeError
+from rocmkern.ops.elementwise import ROWS
+from rocmkern.promotion import promote
+from tests.tensor.arrays import INTEGERS, NUMBERS, WIDE, assert_same, laid_out
+
+xps = make_strategies_namespace(rk)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_two_dtypes_meet_in_the_promoted_one(data: st.DataObject) -> None:
+    """Both operands are cast first; uint64 with a signed integer is a TypeError."""
+    d1, d2 = data.draw(st.sampled_from(NUMBERS)), data.draw(st.sampled_from(NUMBERS))
+    name = data.draw(st.sampled_from(["add", "multiply", "maximum", "less"]))
+    limits = {"low": 0, "high": 9}
+    t1, x1 = data.draw(laid_out(d1, st.just((2, 3)), **limits))
+    t2, x2 = data.draw(laid_out(d2, st.just((3,)), **limits))
+    try:
+        common = promote(d1, d2)
+    except DTypeError:
+        with pytest.raises(TypeError, match="no integer dtype holds both"):
+            getattr(rk, name)(t1, t2)
+        return
+    exact = [x.astype(np.float64).astype(common.numpy).astype(np.float64) for x in (x1, x2)]
+    assert_same(getattr(rk, name)(t1, t2), getattr(np, name)(*exact), rk.bool_ if name == "less" else common)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=lambda d: d.short)
+def test_python_numbers_take_the_tensors_dtype(dtype: DType) -> None:
+    """On either side; a float lifts integers to float32, an integer lifts bool to int64."""
+    t = rk.ones((2,), dtype=dtype)
+    whole = rk.int64 if dtype is rk.bool_ else dtype
+    assert rk.add(t, 1).dtype is rk.add(1, t).dtype is whole
+    assert rk.multiply(t, 0.5).dtype is (dtype if dtype.is_float else rk.float32)
+    assert rk.multiply(0.5, t).tolist() == [0.5, 0.5]
+    assert rk.equal(t, True).tolist() == [True, True]
+    assert rk.where(t, t, 0).dtype is whole
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.short)
+def test_numbers_out_of_range_are_overflow_errors(dtype: DType) -> None:
+    """The message names the operation, the number and what the dtype holds."""
+    top = rk.iinfo(dtype).max
+    t = rk.ones((2,), dtype=dtype)
+    assert rk.minimum(t, top).tolist() == [1, 1]
+    with pytest.raises(ScalarRangeError, match=f"add: {top + 1} is out of bounds for {dtype}"):
+        rk.add(t, top + 1)
+
+
+def test_dtypes_that_an_operation_does_not_take() -> None:
+    """TypeErrors that say what it takes."""
+    flag, real, whole = rk.ones((2,), dtype=rk.bool_), rk.ones((2,)), rk.ones((2,), dtype=rk.int8)
+    for call, words in (
+        (lambda: rk.negative(flag), "it takes a number dtype"),
+        (lambda: rk.floor(flag), "it takes a number dtype"),
+        (lambda: rk.add(flag, flag), "it takes a number dtype"),
+        (lambda: rk.bitwise_and(real, real), "it takes bool or an integer dtype"),
+        (lambda: rk.bitwise_left_shift(flag, flag), "it takes an integer dtype"),
+        (lambda: rk.positive(flag), "cast it first"),
+        (lambda: rk.exp([1.0]), "list is no tensor"),
+        (lambda: rk.add(1, 2), "no tensor among the operands"),
+        (lambda: rk.add(whole, 1j), "use bool, int or float"),
+    ):
+        with pytest.raises(DTypeError, match=words):
+            call()
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if not d.is_float], ids=lambda d: d.short)
+def test_functions_of_floats_take_integers_as_float32(dtype: DType) -> None:
+    """exp of an integer tensor is exp of its float32 values."""
+    t = rk.asarray(np.array([0, 1]).astype(dtype.numpy))
+    for name in sorted(row.name for row in ROWS.values() if row.accepts == "float" and row.arity == 1):
+        expected = rk.bool_ if ROWS[name].result == "bool" else rk.float32
+        got = getattr(rk, name)(t)
+        assert got.dtype is expected
+        assert_same(got, getattr(rk, name)(rk.astype(t, rk.float32)).numpy())
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_clip(data: st.DataObject) -> None:
+    """Bounds by number or tensor, either or none; the upper one wins where they cross."""
+    dtype = data.draw(st.sampled_from([d for d in NUMBERS if d.short != "f8_e4m3"]))
+    t, x = data.draw(laid_out(dtype, st.just((3, 4)), low=-9 if dtype.kind != "unsigned" else 0, high=9))
+    low, high = data.draw(st.none() | st.integers(0, 5)), data.draw(st.none() | st.integers(0, 9))
+    wide = x.astype(np.float64)
+    expected = wide if low is None else np.maximum(wide, low)
+    expected = expected if high is None else np.minimum(expected, high)
+    assert_same(rk.clip(t, low, high), expected, dtype)
+    u, y = data.draw(laid_out(dtype, st.just((4,)), low=0, high=5))
+    assert_same(rk.clip(t, u), np.maximum(wide, y.astype(np.float64)), dtype)
+    copied = rk.clip(t)
+    assert copied.memory is not t.memory
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda d: d.short)
+def test_complex_functions_of_real_numbers(dtype: DType) -> None:
+    """conj, real and positive copy; imag is zero."""
+    t = rk.asarray(np.array([1, 2]).astype(dtype.numpy))
+    for function in (rk.conj, rk.real, rk.positive):
+        got = function(t)
+        assert got.tolist() == [1, 2] and got.dtype is dtype and got.memory is not t.memory
+    assert rk.imag(t).tolist() == [0, 0] and rk.imag(t).dtype is dtype
+
+
+def test_results_in_memory_that_is_there() -> None:
+    """out= is written and returned, strided ones too; another shape or dtype is refused."""
+    x = np.arange(6.0).reshape(2, 3)
+    t, out = rk.asarray(x), rk.zeros((2, 3), dtype=rk.float64)
+    assert rk.add(t, 1.0, out=out) is out and out.tolist() == (x + 1).tolist()
+    wide = rk.zeros((2, 6), dtype=rk.float64)
+    assert rk.exp(rk.zeros((2, 3), dtype=rk.float64), out=wide[:, ::2]).tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert wide.tolist() == [[1, 0, 1, 0, 1, 0]] * 2
+    with pytest.raises(ShapeError, match="out has"):
+        rk.add(t, 1.0, out=rk.zeros((3,), dtype=rk.float64))
+    with pytest.raises(DTypeError, match="out is float32"):
+        rk.add(t, 1.0, out=rk.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("dtype", [d for d in WIDE if d.kind != "bool"], ids=lambda d: d.short)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_hypothesis_makes_our_tensors(dtype: DType, data: st.DataObject) -> None:
+    """Hypothesis' own strategies for the array API draw tensors of the dtype and shape from the namespace."""
+    shape = data.draw(xps.array_shapes(max_dims=3, max_side=4))
+    t = data.draw(xps.arrays(dtype, shape))
+    assert isinstance(t, rk.Tensor) and t.dtype is dtype and t.shape == shape
+    t2: Any = data.draw(xps.arrays(dtype, shape, unique=True)) if t.size < 5 else t
+    assert t2.shape == shape
+
+
+def test_threads_work_side_by_side() -> None:
+    """Eight threads on one device, each with kernels, layouts and numbers of its own, get right results."""
+    failures: list[str] = []
+
+    def work(seed: int) -> None:
+        x = np.random.default_rng(seed).integers(-9, 9, (5 + seed, 7))
+        t = rk.asarray(x)
+        for i in range(20):
+            got = rk.sum(rk.multiply(t.T, i + seed) + seed, axis=0)
+            if got.tolist() != (x.T * (i + seed) + seed).sum(0).tolist():
+                failures.append(f"thread {seed}, round {i}")
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
