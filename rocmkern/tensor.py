@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 from attrs import define, frozen
@@ -23,7 +23,7 @@ _EDGE: Final = 3  # entries shown at each end of an axis
 _SHOWN_WHOLE: Final = 1000  # elements
 
 
-def is_operand(value: object) -> bool:
+def is_operand(value: object) -> TypeGuard[Tensor | Scalar]:
     """Whether an operator takes the value beside a tensor."""
     return isinstance(value, (Tensor, bool, int, float))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from attrs import frozen
 
@@ -22,8 +22,17 @@ from rocmkern.tensor import Operand, Tensor
 Accepts: TypeAlias = Literal["float", "numeric", "rounding", "test", "bits", "integer", "logical", "any"]
 Result: TypeAlias = Literal["same", "bool"]
 
-Unary: TypeAlias = Callable[..., Tensor]
-Binary: TypeAlias = Callable[..., Tensor]
+
+class Unary(Protocol):
+    """A function of one operand; the result is written to `out` where that is given."""
+
+    def __call__(self, x: Tensor, /, *, out: Tensor | None = None) -> Tensor: ...
+
+
+class Binary(Protocol):
+    """A function of two operands, one of which may be a Python number; the result goes to `out` where given."""
+
+    def __call__(self, x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor: ...
 
 
 @frozen
@@ -92,7 +101,8 @@ def unary(
         elementwise(f"{stem}_{dtype.short}", target, (operand,))
         return finish(row.name, target, out)
 
-    return named(operation, name, doc)
+    named(operation, name, doc)
+    return operation
 
 
 def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result = "same") -> Binary:
@@ -109,14 +119,14 @@ def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result
         elementwise(f"{row.kernel}_{dtype.short}", target, (broadcast(left, shape), broadcast(right, shape)))
         return finish(row.name, target, out)
 
-    return named(operation, name, doc)
+    named(operation, name, doc)
+    return operation
 
 
-def named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
-    """The function under its public name, with its doc."""
+def named(function: Callable[..., Tensor], name: str, doc: str) -> None:
+    """Give a function its public name and its doc."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return function
 
 
 def as_tensor(operation: str, x: object) -> Tensor:
