@@ -6,22 +6,27 @@
 
 namespace rk {
 
+// Registers that a thread gives to its row, in bytes: with 64 a block of 1024 threads has the others it needs, with 128
+// one of 512, of which two then overlap where only one of 1024 would fit.
+constexpr u32 short_share = 64;
+constexpr u32 long_share = 128;
+
 // A thread's packs of its row, widened. Pack p of the row belongs to thread p % width, so that a wave reads in one sweep.
-template <typename T>
+template <typename T, u32 Bytes>
 struct CachedRow {
-    static constexpr u32 width = vector_bytes / sizeof(T);
-    static constexpr u32 packs = width > 4 ? 16 / width : 4;  // 16 values, or a block of 1024 threads would spill
     using Value = arith<T>;
+    static constexpr u32 width = vector_bytes / sizeof(T);
+    static constexpr u32 packs = Bytes / sizeof(Value) / width;
     using Vector = Pack<T, width>;
     Value value[packs][width];
 
     RK_DEVICE static bool holds(const Team &team, u64 cols) {
         return cols % width == 0 && cols <= static_cast<u64>(team.width) * packs * width;
     }
-    RK_DEVICE static u64 number(const Team &team, u32 p) { return team.rank + static_cast<u64>(p) * team.width; }
+    RK_DEVICE static u32 number(const Team &team, u32 p) { return team.rank + p * team.width; }
 
     // Elements past the row's end read as `fill`.
-    RK_DEVICE void load(const Team &team, u64 cols, const T *src, Value fill) {
+    RK_DEVICE void load(const Team &team, u32 cols, const T *src, Value fill) {
         Vector loaded[packs];
 #pragma unroll
         for (u32 p = 0; p < packs; ++p) {
@@ -39,7 +44,7 @@ struct CachedRow {
         }
     }
     template <typename Step>
-    RK_DEVICE void each(const Team &team, u64 cols, Step step) {
+    RK_DEVICE void each(const Team &team, u32 cols, Step step) {
 #pragma unroll
         for (u32 p = 0; p < packs; ++p) {
             if (number(team, p) < cols / width) {
@@ -52,10 +57,10 @@ struct CachedRow {
     }
     // dst = result(pack number, element of the pack, value)
     template <typename Begin, typename Result>
-    RK_DEVICE void store(const Team &team, u64 cols, T *dst, Begin begin, Result result) const {
+    RK_DEVICE void store(const Team &team, u32 cols, T *dst, Begin begin, Result result) const {
 #pragma unroll
         for (u32 p = 0; p < packs; ++p) {
-            const u64 n = number(team, p);
+            const u32 n = number(team, p);
             if (n < cols / width) {
                 const auto context = begin(n);
                 Vector out;
@@ -72,7 +77,7 @@ struct CachedRow {
 // Weights of a norm: none where the pointer is null.
 template <typename T>
 struct Weights {
-    using Vector = Pack<T, CachedRow<T>::width>;
+    using Vector = Pack<T, vector_bytes / sizeof(T)>;
     const T *scale;
     const T *shift;
 
@@ -81,7 +86,7 @@ struct Weights {
         Vector shift;
     };
     RK_DEVICE bool is_packed() const { return is_aligned(scale, vector_bytes) && is_aligned(shift, vector_bytes); }
-    RK_DEVICE Pair pack(u64 n) const {
+    RK_DEVICE Pair pack(u32 n) const {
         Pair pair = {};
         if (scale) {
             pair.scale = reinterpret_cast<const Vector *>(scale)[n];
@@ -112,26 +117,37 @@ RK_DEVICE arith<T> team_sum(const Team &team, u64 cols, Term term) {
     return team_join<reduction::sum<arith<T>>>(team, sum);
 }
 
+// exp(x) for x <= 0. Results that round to f16 or bf16 can take the product with log2(e), whose error grows with x.
+template <typename T>
+RK_DEVICE arith<T> falling_exp(arith<T> x) {
+    if constexpr (is_short_float<T>) {
+        return exp2(x * 1.44269504f);
+    } else {
+        return exp(x);
+    }
+}
+
 template <typename T, bool Log>
 struct Softmax {
     using Value = arith<T>;
 
     RK_DEVICE bool is_packed() const { return true; }
-    RK_DEVICE void cached(const Team &team, u64 cols, const T *src, T *dst) const {
-        CachedRow<T> row;
+    template <u32 Bytes>
+    RK_DEVICE void cached(const Team &team, u32 cols, const T *src, T *dst) const {
+        CachedRow<T, Bytes> row;
         row.load(team, cols, src, lowest<Value>());
         Value largest = lowest<Value>();
         row.each(team, cols, [&](Value x) { largest = maximum(largest, x); });
         largest = team_join<reduction::max<Value>>(team, largest);
         Value sum = 0;
         row.each(team, cols, [&](Value &x) {
-            const Value power = exp(x - largest);
+            const Value power = falling_exp<T>(x - largest);
             sum += power;
             x = Log ? x - largest : power;
         });
         sum = team_join<reduction::sum<Value>>(team, sum);
         const Value factor = Log ? log(sum) : 1 / sum;
-        row.store(team, cols, dst, [](u64) { return 0; },
+        row.store(team, cols, dst, [](u32) { return 0; },
                   [=](int, u32, Value x) { return Log ? x - factor : x * factor; });
     }
     RK_DEVICE void streamed(const Team &team, u64 cols, const T *src, T *dst) const {
@@ -141,7 +157,7 @@ struct Softmax {
 #pragma unroll 1
         for (u64 i = team.rank; i < cols; i += team.width) {
             const Value x = widen(src[i]) - state.largest;
-            dst[i] = narrow<T>(Log ? x - factor : exp(x) * factor);
+            dst[i] = narrow<T>(Log ? x - factor : falling_exp<T>(x) * factor);
         }
     }
 };
@@ -156,13 +172,14 @@ struct RmsNorm {
     RK_DEVICE Value factor(Value squares, u64 cols) const {
         return 1 / sqrt(squares / static_cast<Value>(cols) + eps);
     }
-    RK_DEVICE void cached(const Team &team, u64 cols, const T *src, T *dst) const {
-        CachedRow<T> row;
+    template <u32 Bytes>
+    RK_DEVICE void cached(const Team &team, u32 cols, const T *src, T *dst) const {
+        CachedRow<T, Bytes> row;
         row.load(team, cols, src, 0);
         Value squares = 0;
         row.each(team, cols, [&](Value x) { squares += x * x; });
         const Value by = factor(team_join<reduction::sum<Value>>(team, squares), cols);
-        row.store(team, cols, dst, [this](u64 n) { return weights.pack(n); },
+        row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
                   [this, by](const auto &pair, u32 j, Value x) {
                       return weights.apply(x * by, pair.scale.lane[j], pair.shift.lane[j]);
                   });
@@ -188,9 +205,10 @@ struct LayerNorm {
     RK_DEVICE Value factor(Value squares, u64 cols) const {
         return 1 / sqrt(squares / static_cast<Value>(cols) + eps);
     }
-    RK_DEVICE void cached(const Team &team, u64 cols, const T *src, T *dst) const {
+    template <u32 Bytes>
+    RK_DEVICE void cached(const Team &team, u32 cols, const T *src, T *dst) const {
         using Sum = reduction::sum<Value>;
-        CachedRow<T> row;
+        CachedRow<T, Bytes> row;
         row.load(team, cols, src, 0);
         Value sum = 0;
         row.each(team, cols, [&](Value x) { sum += x; });
@@ -201,7 +219,7 @@ struct LayerNorm {
             squares += x * x;
         });
         const Value by = factor(team_join<Sum>(team, squares), cols);
-        row.store(team, cols, dst, [this](u64 n) { return weights.pack(n); },
+        row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
                   [this, by](const auto &pair, u32 j, Value x) {
                       return weights.apply(x * by, pair.scale.lane[j], pair.shift.lane[j]);
                   });
@@ -223,10 +241,10 @@ struct LayerNorm {
 
 // Every row through `norm`. A team without a row of its own keeps the others company at their barriers: its row has no
 // elements.
-template <typename T, typename Norm>
+template <u32 Bytes, typename T, typename Norm>
 RK_DEVICE void normalize_rows(u64 rows, u64 cols, const T *src, T *dst, const Norm &norm) {
     const Team team = team_along_x();
-    const bool cached = CachedRow<T>::holds(team, cols) && is_aligned(src, vector_bytes) &&
+    const bool cached = CachedRow<T, Bytes>::holds(team, cols) && is_aligned(src, vector_bytes) &&
                         is_aligned(dst, vector_bytes) && norm.is_packed();
     const u64 step = static_cast<u64>(grid_x()) * team.count;
 #pragma unroll 1
@@ -235,7 +253,7 @@ RK_DEVICE void normalize_rows(u64 rows, u64 cols, const T *src, T *dst, const No
         const u64 count = row < rows ? cols : 0;
         const u64 offset = row < rows ? row * cols : 0;
         if (cached) {
-            norm.cached(team, count, src + offset, dst + offset);
+            norm.template cached<Bytes>(team, static_cast<u32>(count), src + offset, dst + offset);
         } else {
             norm.streamed(team, count, src + offset, dst + offset);
         }

@@ -59,21 +59,23 @@ RK_DEVICE typename Op::State packed_state(const T *data, u64 index, u64 count, c
     const u64 packs = (count - head) / width;
     const Vector *vectors = reinterpret_cast<const Vector *>(data + head);
     typename Op::State state = Op::identity();
-    // Two packs are in flight while one is joined.
-    Vector first = {};
-    Vector second = {};
-    if (team.rank < packs) {
-        first = vectors[team.rank];
-    }
-    if (team.rank + team.width < packs) {
-        second = vectors[team.rank + team.width];
+    constexpr u32 ahead = 4;  // packs in flight while one is joined
+    Vector queue[ahead] = {};
+#pragma unroll
+    for (u32 j = 0; j < ahead; ++j) {
+        if (team.rank + j * team.width < packs) {
+            queue[j] = vectors[team.rank + j * team.width];
+        }
     }
 #pragma unroll 1
     for (u64 p = team.rank; p < packs; p += team.width) {
-        const Pack<T, width> current = bit_cast<Pack<T, width>>(first);
-        first = second;
-        if (p + 2 * team.width < packs) {
-            second = vectors[p + 2 * team.width];
+        const Pack<T, width> current = bit_cast<Pack<T, width>>(queue[0]);
+#pragma unroll
+        for (u32 j = 1; j < ahead; ++j) {
+            queue[j - 1] = queue[j];
+        }
+        if (p + ahead * team.width < packs) {
+            queue[ahead - 1] = vectors[p + ahead * team.width];
         }
         state = Op::join(state, pack_state<Op>(current, index + head + p * width));
     }

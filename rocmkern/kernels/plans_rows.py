@@ -14,7 +14,9 @@ from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, pack_width
 
 PACKS: Final = 4  # of 16 bytes that a thread reads before a row is worth more threads
 CACHED_VALUES: Final = 16  # of its row, that a thread of softmax and the norms keeps in registers
-TEAM: Final = 512  # threads beyond which a reduced row is better split into parts
+LONG_TEAM: Final = 512  # threads of a block of long rows
+LONG_ITEMSIZE: Final = 4
+TEAM: Final = 256  # threads beyond which a reduced row is better split into parts
 SCANNED: Final = 4  # elements that a thread scans at a time
 RESIDENT: Final = 2048  # threads that a compute unit keeps in flight
 ROUNDS: Final = (
@@ -92,12 +94,20 @@ def reduction(rows: int, cols: int, itemsize: int, device: DeviceInfo, *, contig
 
 
 def normalization(rows: int, cols: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
-    """A plan for softmax_rows, log_softmax_rows, rmsnorm_rows and layernorm_rows."""
-    per_thread = min(CACHED_VALUES, PACKS * pack_width(itemsize))
-    width = min(_power_of_two(-(-cols // per_thread)), device.max_threads_per_block)
-    fits = cols <= width * per_thread and cols % pack_width(itemsize) == 0
-    how = "kept in registers, read once" if fits else "read once a pass"
-    return teams(rows, width, device, variant="cached" if fits else "streamed", why=f"rows of {cols} are {how}")
+    """A plan for softmax, log_softmax, rmsnorm and layernorm; its variant is what follows their names in the symbol.
+
+    `rows` keep 16 values a thread and take blocks of up to 1024 threads, `long_rows` 32 and up to 512, so that two such
+    blocks overlap where the row fills either.
+    """
+    shortest = min(CACHED_VALUES, PACKS * pack_width(itemsize))
+    whole = cols % pack_width(itemsize) == 0
+    threads = _power_of_two(-(-cols // shortest))
+    is_long = itemsize <= LONG_ITEMSIZE and whole and LONG_TEAM < threads <= 2 * LONG_TEAM
+    width = min(threads // 2 if is_long else threads, device.max_threads_per_block)
+    fits = whole and cols <= width * shortest * (2 if is_long else 1)
+    why = f"rows of {cols} are {'kept in registers, read once' if fits else 'read once a pass'}"
+    plan = teams(rows, width, device, variant="long_rows" if is_long else "rows", why=why)
+    return evolve(plan, variant="long_rows" if is_long else "rows")
 
 
 def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:

@@ -26,10 +26,10 @@ def _floats(operation: str, x: Tensor) -> Tensor:
     return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
 
 
-def _over_rows(symbol: str, x: Tensor, *before: int | float, after: tuple[int, ...] = ()) -> Tensor:
+def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...] = ()) -> Tensor:
     """A kernel over the contiguous rows of `x`; f8 goes through f32."""
     if x.dtype.short == "f8_e4m3":
-        return cast(_over_rows(symbol, cast(x, float32), *before, after=after), x.dtype)
+        return cast(_over_rows(name, cast(x, float32), *before, after=after), x.dtype)
     source = packed(x)
     result = empty(x.shape, x.dtype, x.device)
     if result.size:
@@ -37,7 +37,7 @@ def _over_rows(symbol: str, x: Tensor, *before: int | float, after: tuple[int, .
         rows = x.size // columns
         here = context(x.device)
         plan = here.plan(plans_rows.normalization, rows, columns, x.dtype.itemsize)
-        here.kernel(x.device, f"{symbol}_{x.dtype.short}").run(
+        here.kernel(x.device, f"{name}_{plan.variant}_{x.dtype.short}").run(
             plan, rows, columns, *before, source.address, *after, result.address
         )
     return result
@@ -47,14 +47,14 @@ def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """exp(x) over its sum along an axis, without overflow."""
     values = _floats("softmax", x)
     at = normal_axis(axis, values.ndim, "softmax")
-    return moveaxis(_over_rows("softmax_rows", moveaxis(values, at, -1)), -1, at)
+    return moveaxis(_over_rows("softmax", moveaxis(values, at, -1)), -1, at)
 
 
 def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """The logarithm of softmax, without overflow."""
     values = _floats("log_softmax", x)
     at = normal_axis(axis, values.ndim, "log_softmax")
-    return moveaxis(_over_rows("log_softmax_rows", moveaxis(values, at, -1)), -1, at)
+    return moveaxis(_over_rows("log_softmax", moveaxis(values, at, -1)), -1, at)
 
 
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
@@ -64,14 +64,14 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     """
     values = _floats("layer_norm", x)
     scale, shift = (_per_column("layer_norm", t, values) for t in (weight, bias))
-    return _over_rows("layernorm_rows", values, eps, after=(_address(scale), _address(shift)))
+    return _over_rows("layernorm", values, eps, after=(_address(scale), _address(shift)))
 
 
 def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
     """Each row over the root of its mean square; times weight, of the row's length."""
     values = _floats("rms_norm", x)
     scale = _per_column("rms_norm", weight, values)
-    return _over_rows("rmsnorm_rows", values, eps, after=(_address(scale),))
+    return _over_rows("rmsnorm", values, eps, after=(_address(scale),))
 
 
 def _per_column(operation: str, t: Tensor | None, x: Tensor) -> Tensor | None:

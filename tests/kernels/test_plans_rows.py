@@ -56,11 +56,20 @@ def test_short_rows_share_a_block() -> None:
 
 @given(ROWS, COLUMNS, ITEMSIZE, st.sampled_from([64, 1024]))
 def test_normalization_fits_any_device(rows: int, cols: int, itemsize: int, max_threads: int) -> None:
-    """The block never exceeds the device; a row called cached fits its team's registers."""
+    """The block never exceeds the device; a row that is kept in registers fits those of its kernel."""
     plan = plans_rows.normalization(rows, cols, itemsize, device(max_threads=max_threads))
     assert_launchable(plan, max_threads)
-    if plan.variant.startswith("cached") and rows:
-        assert cols <= plan.block[0] * 16 and cols * itemsize % 16 == 0
+    values = {"rows": 16, "long_rows": 32}[plan.variant]
+    assert plan.variant == "rows" or plan.block[0] * plan.block[1] <= 512
+    if "kept in registers" in plan.why:
+        assert cols <= plan.block[0] * values and cols * itemsize % 16 == 0
+
+
+def test_rows_that_fill_a_block_take_half_of_it() -> None:
+    """16384 f32: 512 threads of 32 values, of which a compute unit holds two blocks."""
+    plan = plans_rows.normalization(16384, 16384, 4, device())
+    assert plan.variant == "long_rows" and plan.block == (512, 1, 1)
+    assert plans_rows.normalization(16384, 1024, 4, device()).block == (64, 4, 1)
 
 
 @given(st.integers(0, 1 << 20), COLUMNS, st.integers(1, 1 << 10))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.kernels import plans_rows
-from rocmkern.kernels.families.reduce import FLOATS, NUMBERS, accumulator
+from rocmkern.kernels.families.reduce import FLOATS, LONG, NUMBERS, accumulator
 from rocmkern.runtime import Device
 from tests.kernels.launching import layout, run
 from tests.kernels.reduce_reference import epsilon, ulp
@@ -60,11 +60,11 @@ def wide(x: Array) -> Array:
 
 
 def over_rows(device: Device, name: str, t: DType, x: Array, *middle: Any, weights: tuple[Any, ...] = ()) -> Array:
-    """One of the *_rows kernels as its plan has it."""
+    """One of the *_rows and *_long_rows kernels as its plan has it."""
     out = np.zeros_like(x)
     plan = plans_rows.normalization(*x.shape, t.itemsize, device.info)
     geometry = {"grid": plan.grid[0], "block": plan.block}
-    run(device, f"{name}_rows_{t.short}", *x.shape, *middle, x, *weights, out, **geometry)  # type: ignore[arg-type]
+    run(device, f"{name}_{plan.variant}_{t.short}", *x.shape, *middle, x, *weights, out, **geometry)  # type: ignore[arg-type]
     return out
 
 
@@ -119,6 +119,23 @@ def test_norms_equal_their_definitions(device: Device, t: DType, cols: int) -> N
     assert_near(out, rms, t, slack=24 + eps_error)
     run(device, f"layernorm_{t.short}", x, out, alpha, beta, *sizes, grid=3, block=block)
     assert np.abs(wide(out) - layer).max() <= ulp(layer, t).max() + (64 + eps_error) * epsilon(t) * magnitude
+
+
+@pytest.mark.parametrize("t", LONG, ids=str)
+def test_long_rows_equal_their_definitions(device: Device, t: DType) -> None:
+    """Rows that half the usual threads keep in twice the registers."""
+    cols = 9216
+    assert plans_rows.normalization(2, cols, t.itemsize, device.info).variant == "long_rows"
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((2, cols)).astype(t.numpy)
+    alpha, beta = (rng.standard_normal(cols).astype(t.numpy) for _ in range(2))
+    assert_near(over_rows(device, "softmax", t, x), softmax(wide(x)), t, slack=40)
+    assert_near(over_rows(device, "log_softmax", t, x), log_softmax(wide(x)), t, slack=40, floor=1)
+    rms = over_rows(device, "rmsnorm", t, x, EPS, weights=(alpha,))
+    assert_near(rms, rms_norm(wide(x), wide(alpha)), t, slack=24)
+    layer = over_rows(device, "layernorm", t, x, EPS, weights=(alpha, beta))
+    want = layer_norm(wide(x), wide(alpha), wide(beta))
+    assert np.abs(wide(layer) - want).max() <= ulp(want, t).max() + 64 * epsilon(t) * 20
 
 
 def test_half_precision_norm_does_not_overflow(device: Device) -> None:

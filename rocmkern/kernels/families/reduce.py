@@ -16,6 +16,7 @@ DTYPES: Final[dict[str, tuple[DType, ...]]] = {
     "sum": NUMBERS, "prod": NUMBERS, "mean": FLOATS, "min": EVERY, "max": EVERY, "argmin": EVERY, "argmax": EVERY,
     "any": EVERY, "all": EVERY, "logsumexp": FLOATS,
 }  # fmt: skip
+LONG: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)  # have kernels for rows of a block's whole registers
 SCANNED: Final = ("sum", "prod")
 
 
@@ -82,10 +83,15 @@ def _norms(t: DType) -> Iterator[KernelSpec]:
     yield _kernel(f"softmax_{s}", f"SOFTMAX({s})", src, dst, scalar("n_cols", int32))
     yield _kernel(f"rmsnorm_{s}", f"RMSNORM({s})", src, dst, alpha, *candle)
     yield _kernel(f"layernorm_{s}", f"LAYERNORM({s})", src, dst, alpha, beta, *candle)
-    yield _kernel(f"softmax_rows_{s}", f"SOFTMAX_ROWS(softmax, false, {s})", *rows, src, dst)
-    yield _kernel(f"log_softmax_rows_{s}", f"SOFTMAX_ROWS(log_softmax, true, {s})", *rows, src, dst)
-    yield _kernel(f"rmsnorm_rows_{s}", f"RMSNORM_ROWS({s})", *rows, eps, src, alpha, dst)
-    yield _kernel(f"layernorm_rows_{s}", f"LAYERNORM_ROWS({s})", *rows, eps, src, alpha, beta, dst)
+    kinds = (("rows", "short_share", 1024), ("long_rows", "long_share", 512))
+    for kind, share, threads in kinds if t in LONG else kinds[:1]:
+        geometry = f"{share}, {threads}, {s}"
+        for name, is_log in (("softmax", "false"), ("log_softmax", "true")):
+            yield _kernel(f"{name}_{kind}_{s}", f"SOFTMAX_ROWS({name}_{kind}, {is_log}, {geometry})", *rows, src, dst)
+        yield _kernel(f"rmsnorm_{kind}_{s}", f"RMSNORM_ROWS(rmsnorm_{kind}, {geometry})", *rows, eps, src, alpha, dst)
+        yield _kernel(
+            f"layernorm_{kind}_{s}", f"LAYERNORM_ROWS(layernorm_{kind}, {geometry})", *rows, eps, src, alpha, beta, dst
+        )
 
 
 def _ropes(t: DType) -> Iterator[KernelSpec]:
