@@ -123,6 +123,27 @@ def test_random_encodings_decode_as_llvm_says(isa: str, llvm: Disassembler) -> N
     assert seen > 600
 
 
+def test_matrix_operands_of_eight_six_and_four_bits(llvm: Disassembler) -> None:
+    """Their formats give the register counts; scales that stand before them make one instruction of 16 bytes."""
+    rng = random.Random(8)
+    wrong = []
+    for _ in range(300):
+        head = 0xD3AD0000 | rng.getrandbits(1) << 16 | rng.randrange(5) << 8 | 8
+        tail = (256 + 20) | (256 + 40) << 9 | (256 + 60) << 18 | rng.randrange(5) << 29
+        words = [head, tail]
+        if rng.getrandbits(1):
+            scales = [0xD3AC0000 | rng.getrandbits(2) << 11, (256 + 70) | (256 + 71) << 9 | rng.getrandbits(2) << 27]
+            words = [*scales, head | 1 << 11, tail]
+        code = b"".join(word.to_bytes(4, "little") for word in words) + bytes(8)
+        answer = llvm("gfx950", code)
+        if answer is None or "/*" in answer[1]:
+            continue
+        found = difference("gfx950", decode("gfx950", code, 0), answer)
+        if found:
+            wrong.append(found)
+    assert wrong == []
+
+
 def assert_decodes_as_llvm_says(isa: str, code_object: CodeObject, llvm: Disassembler) -> int:
     """Compare every instruction of every function, equal words once; how many there were."""
     wrong = []

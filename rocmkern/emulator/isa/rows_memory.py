@@ -245,10 +245,10 @@ global_atomic_dec_u64         2  2  r   -   -   -   -  77  77
 global_atomic_cmpswap_f32     1  2  r   -   -   -   -  80   -
 global_atomic_min_f32         1  1  r   -   -   -   -  81   -
 global_atomic_max_f32         1  1  r   -   -   -   -  82   -
-global_inv                    -  -  n   -   -   -   -   -  43
-global_wb                     -  -  n   -   -   -   -   -  44
+global_inv                    -  -  z   -   -   -   -   -  43
+global_wb                     -  -  z   -   -   -   -   -  44
 global_atomic_sub_clamp_u32   1  1  r   -   -   -   -   -  55
-global_wbinv                  -  -  n   -   -   -   -   -  79
+global_wbinv                  -  -  z   -   -   -   -   -  79
 global_atomic_cond_sub_u32    1  1  r   -   -   -   -   -  80
 global_atomic_min_num_f32     1  1  r   -   -   -   -   -  81
 global_atomic_max_num_f32     1  1  r   -   -   -   -   -  82

@@ -9,7 +9,8 @@ Operands are separated by commas, in the order of the encoding's fields; `-` sta
   K       32-bit literal that the encoding always has
   k b w q n f   simm16 as number, branch, hardware register, message, bits; four bits; printed in a way of its own
   a       LDS address; every other LDS source is data
-Memory rows list data only; addresses follow from the encoding.
+Memory rows list data only; addresses follow from the encoding. An opcode above 127 in VOP3P is that of a matrix
+instruction with scales before it, plus 128.
 Flags: x no VOP3 form; o op_sel in VOP3 (for short instructions from gfx11 on);
 k packed halves though not VOP3P; w writes its source too, as a second `dst`; r returns the old value when
 the cache bits say so; 2 two offsets; n no vector address; z no operand at all; p prefetch with an immediate length.

@@ -177,6 +177,10 @@ def _packed_modifiers(isa: str, inst: Inst, row: Row) -> list[str]:
     if inst.name.startswith(("v_mfma", "v_smfmac")):
         named = (("cbsz", mods.cbsz), ("abid", mods.abid), ("blgp", mods.blgp))
         found = [f"{name}:{value}" for name, value in named if value]
+        if "_scale_" in inst.name:
+            chosen = [("op_sel", mods.op_sel)] if mods.op_sel else []
+            chosen.append(("op_sel_hi", mods.op_sel_hi))
+            found = [f"{name}:[{bits & 1},{bits >> 1},0]" for name, bits in chosen] + found
         if mods.blgp and isa != "gfx90a" and "_f64_" in inst.name:
             found[-1] = f"neg:[{','.join(str(mods.blgp >> place & 1) for place in range(3))}]"
         return found

@@ -13,6 +13,9 @@ from rocmkern.emulator.isa.target import Target, Words, literal
 
 Codes = tuple[int, ...]
 SDWA_SGPR_DST = 1 << 15
+LOAD_SCALE = "v_mfma_ld_scale_b32"
+SCALED = 128  # added to an opcode: the matrix instruction that the scales before it belong to
+FORMAT_DWORDS = (8, 8, 6, 6, 4, 8, 8, 8)  # of an operand of v_mfma_*_f8f6f4 in format fp8 bf8 fp6 bf6 fp4
 WORD_FOLLOWS = (SDWA_CODE, DPP_CODE, *DPP8_CODES)
 
 
@@ -256,6 +259,10 @@ def vop3p(t: Target, pc: int, words: Words, i: int) -> Inst | None:
         return None
     if row.name.startswith(("v_mfma_f", "v_mfma_i", "v_smfmac", "v_accvgpr")):
         return _matrix(t, pc, w, v, row)
+    if row.name == LOAD_SCALE and i + 3 < len(words):
+        scaled = _scaled_matrix(t, pc, words, i)
+        if scaled is not None:
+            return scaled
     codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
     src, size, dpp_word = _packed_sources(t, row, codes, words, i)
     dst = tuple(t.fields.vector(w & 255, slot.count) for slot in row.dst)
@@ -306,12 +313,33 @@ def _matrix(t: Target, pc: int, w: int, v: int, row: Row) -> Inst:
         else t.fields.source(code, slot.count)
         for place, (code, slot, is_acc) in enumerate(zip(codes, row.src, accumulators, strict=False))
     )
+    if "f8f6f4" in row.name:
+        counts = (FORMAT_DWORDS[w >> 8 & 7], FORMAT_DWORDS[v >> 29], src[2].count)
+        src = tuple(_resized(t, operand, count) for operand, count in zip(src, counts, strict=True))
     slot = row.dst[0]
     in_accumulators = slot.kind == "a" or (w >> 15 & 1 and not is_move)
     dst = (t.fields.vector(w & 255, slot.count, "a" if in_accumulators else "v"),)
     return Inst(
         pc, 8, row.name, "VOP3P", dst, src, PLAIN if is_move else _matrix_mods(w >> 8 & 7, w >> 11 & 15, v >> 29)
     )
+
+
+def _resized(t: Target, operand: Operand, count: int) -> Operand:
+    return t.fields.vector(operand.value, count, operand.kind) if operand.kind in ("v", "a") else operand
+
+
+def _scaled_matrix(t: Target, pc: int, words: Words, i: int) -> Inst | None:
+    """A load of scales and the matrix instruction that takes them, as the one instruction that they are."""
+    w, v, after, last = words[i : i + 4]
+    row = t.row("VOP3P", SCALED | after >> 16 & 127)
+    if row is None or after >> 23 != w >> 23 or not after >> 11 & 1:
+        return None
+    base = t.row("VOP3P", after >> 16 & 127)
+    assert base is not None
+    matrix = _matrix(t, pc, after, last, base)
+    scales = (t.fields.source(v & 511, 1), t.fields.source(v >> 9 & 511, 1))
+    mods = evolve(matrix.mods, abid=0, op_sel=w >> 11 & 3, op_sel_hi=v >> 27 & 3)
+    return Inst(pc, 16, row.name, "VOP3P", matrix.dst, (*matrix.src, *scales), mods)
 
 
 @cache
