@@ -94,7 +94,7 @@ def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> Entry:
         sha256=manifest.digest(job.output),
         source_hash=source_hash,
         compiler=toolchain.compiler,
-        library=toolchain.library,
+        library=toolchain.library(job.target),
         flags=toolchain.flags(job.target),
         kernels=dict(sorted(rows.items())),
     )

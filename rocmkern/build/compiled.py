@@ -20,7 +20,7 @@ def folder() -> Path:
 
 def key(family: str, target: str, source_hash: str, toolchain: Toolchain) -> str:
     """Equal for equal sources, target, flags and tools, of which each changes the bytes."""
-    parts = (family, target, source_hash, toolchain.compiler, toolchain.library, *toolchain.flags(target))
+    parts = (family, target, source_hash, toolchain.compiler, toolchain.library(target), *toolchain.flags(target))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -45,12 +45,9 @@ def ocml() -> Path:
     return found
 
 
-def libdevice() -> Path:
-    """The bitcode of NVIDIA's maths library. Raises BuildError if it is nowhere."""
-    found = _first(_LIBDEVICE_PACKAGES, _LIBDEVICE_FILES)
-    if found is None:
-        raise BuildError("build: no libdevice.10.bc here; install it with `pip install nvidia-nvvm`, or install CUDA")
-    return found
+def libdevice() -> Path | None:
+    """The bitcode of NVIDIA's maths library, where it is installed; few kernels need it."""
+    return _first(_LIBDEVICE_PACKAGES, _LIBDEVICE_FILES)
 
 
 def isa_version(target: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import shutil
 import subprocess
 import tempfile
@@ -39,8 +40,7 @@ class Toolchain(Hashable, Protocol):
     def path(self) -> Path: ...
     @property
     def compiler(self) -> str: ...  # what the manifest records, free of paths
-    @property
-    def library(self) -> str: ...  # the device library, by content
+    def library(self, target: str) -> str: ...  # the device library, by content
     def flags(self, target: str) -> tuple[str, ...]: ...
     def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None: ...
 
@@ -52,6 +52,15 @@ def _run(command: list[str], root: Path, what: str) -> str:
     return done.stdout
 
 
+def _require_linked(ptx: Path, what: str) -> None:
+    missing = sorted(set(re.findall(r"^\.extern \.func.*?\b(__nv_\w+)", ptx.read_text(), re.MULTILINE)))
+    if missing:
+        raise BuildError(
+            f"build {what}: it calls {', '.join(missing[:3])}, and no libdevice.10.bc is here; "
+            "install it with `pip install nvidia-nvvm`, or install CUDA"
+        )
+
+
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
@@ -61,7 +70,9 @@ class Hipcc:
     """ROCm's own driver. It finds the device library itself."""
 
     path: Path
-    library: str = "of the ROCm installation"
+
+    def library(self, target: str) -> str:
+        return "of the ROCm installation"
 
     @cached_property
     def compiler(self) -> str:
@@ -94,9 +105,11 @@ class Zig:
         first = _run([str(self.path), "clang", "--version"], Path.cwd(), "version").splitlines()[0]
         return f"{first.split('(')[0].strip()} (ziglang {self.release})"
 
-    @cached_property
-    def library(self) -> str:
-        return f"ocml {_digest(device_library.ocml())}"
+    def library(self, target: str) -> str:
+        if not is_ptx(target):
+            return f"ocml {_digest(device_library.ocml())}"
+        found = device_library.libdevice()
+        return f"libdevice {_digest(found)}" if found else "none"
 
     def flags(self, target: str) -> tuple[str, ...]:
         front = self._front_end(target)
@@ -117,12 +130,10 @@ class Zig:
         clang = [str(self.path), "clang"]
         with tempfile.TemporaryDirectory() as scratch:
             if is_ptx(target):
-                link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library.libdevice())]
-                _run(
-                    [*clang, *self._front_end(target), *extra, *link, source, "-o", str(output)],
-                    root,
-                    what,
-                )
+                found = device_library.libdevice()
+                link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(found)] if found else []
+                _run([*clang, *self._front_end(target), *extra, *link, source, "-o", str(output)], root, what)
+                _require_linked(output, what)
                 return
             bitcode, unlinked, controls = (str(Path(scratch) / n) for n in ("k.bc", "k.o", "controls.bc"))
             text = Path(scratch) / "controls.ll"
@@ -131,15 +142,7 @@ class Zig:
             _run([*clang, *amd, "-emit-llvm", "-c", str(text), "-o", controls], root, what)
             libraries = (str(device_library.ocml()), controls)
             link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
-            to_bitcode = [
-                *self._front_end(target),
-                *extra,
-                "-emit-llvm",
-                "-c",
-                source,
-                "-o",
-                bitcode,
-            ]
+            to_bitcode = [*self._front_end(target), *extra, "-emit-llvm", "-c", source, "-o", bitcode]
             _run([*clang, *to_bitcode, *link], root, what)
             to_object = [*amd, f"-mcpu={target}", *_TO_OBJECT, "-c"]
             _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)

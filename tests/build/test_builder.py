@@ -137,6 +137,16 @@ def test_ptx_of_the_same_sources(checkout: Path) -> None:
     assert manifest.load() == {}
 
 
+def test_ptx_without_libdevice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that call no library function need none; another is told which function and what to install."""
+    monkeypatch.setattr(device_library, "libdevice", lambda: None)
+    zig, root = toolchain.detect("zig"), files.sources().parent
+    zig.compile(root, "kernels_hip/affine.hip", "sm_90", tmp_path / "affine.ptx")
+    (tmp_path / "sine.hip").write_text('#include "include/math.hpp"\nRK_KERNEL f(float *x) { *x = rk::sin(*x); }\n')
+    with pytest.raises(BuildError, match=r"it calls __nv_sinf, and no libdevice.10.bc is here; install it with `pip"):
+        zig.compile(tmp_path, "sine.hip", "sm_90", tmp_path / "sine.ptx", ("-I", str(files.sources())))
+
+
 def test_absent_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without hipcc and zig there is a remedy, not a traceback."""
     monkeypatch.setattr(toolchain, "_find_hipcc", lambda: None)
