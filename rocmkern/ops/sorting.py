@@ -65,9 +65,9 @@ def _sorted(x: Tensor, descending: bool, kept: int, *, values: bool, indices: bo
     positions = empty(shape if indices else (0,), int64, x.device)
     targets = (found.address if values else 0, positions.address if indices else 0)
     if plan.is_radix:
-        in_order = _radix(x, plan, descending).address
+        in_order = _radix(x, plan, descending)
         take = kernel(x.device, f"sort_take_{x.dtype.short}")
-        take(prod(shape), prod(shape), in_order, x.address, *targets, columns, kept)
+        take(prod(shape), prod(shape), in_order.address, x.address, *targets, columns, kept)
         return found, positions
     kernel(x.device, f"sort_rows_{x.dtype.short}").run(
         plan.sort,

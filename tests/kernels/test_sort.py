@@ -64,6 +64,15 @@ def test_rows_by_radix_passes(device: Device, short: str, descending: bool) -> N
         assert same_bits(values, np.take_along_axis(x, want, -1))
 
 
+@pytest.mark.parametrize("ncols", [100, 4096, 9001])
+def test_every_access_is_to_live_and_written_memory(ncols: int) -> None:
+    """Scratch memory outlives its launches, and no lane meets another in LDS without a barrier between."""
+    x = bits(np.random.default_rng(25), BY_SHORT["f32"], (2, ncols))
+    values, indices = sorted_by_device(Device("emulator:gfx942", checked=True), x)
+    assert (indices == order(x)).all()
+    assert same_bits(values, np.take_along_axis(x, indices, -1))
+
+
 @pytest.mark.parametrize("ncols", [1025, 8192, 8193, 32000])
 def test_reversed_rows_of_every_length(device: Device, ncols: int) -> None:
     """G1: [n, …, 1] is [n-1, …, 0] in ascending, [0, …, n-1] in descending order (candle 2361)."""
