@@ -11,7 +11,7 @@ from rocmkern.dtypes import DType, bool_
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
 from rocmkern.ops.casting import cast, scalar_tensor
-from rocmkern.ops.launch import elementwise, empty
+from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
 from rocmkern.promotion import DEFAULT_FLOAT, Scalar, check_range, promote, promote_scalar
 from rocmkern.runtime import Device
@@ -112,6 +112,9 @@ def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result
     def operation(x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor:
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
+        by_number = _with_number(name, x1, x2, dtype, out)
+        if by_number is not None:
+            return finish(name, by_number, out)
         left, right = operand(row.name, x1, dtype, device), operand(row.name, x2, dtype, device)
         shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
         given = bool_ if row.result == "bool" else dtype
@@ -121,6 +124,37 @@ def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result
 
     named(operation, name, doc)
     return operation
+
+
+# What affine takes for x + c, x − c and x · c, the numbers by value: (mul, add), where adding `nothing` changes no sum.
+_AFFINE: Final[Mapping[str, Callable[[Scalar, Scalar], tuple[Scalar, Scalar]]]] = {
+    "add": lambda c, nothing: (1, c),
+    "subtract": lambda c, nothing: (1, -c),
+    "multiply": lambda c, nothing: (c, nothing),
+}
+_COMMUTES: Final = ("add", "multiply")
+
+
+def _with_number(name: str, x1: Operand, x2: Operand, dtype: DType, out: Tensor | None) -> Tensor | None:
+    """The operation as one affine kernel where an operand is a Python number; None where it can't be."""
+    if name not in _AFFINE:
+        return None
+    x, number = (x2, x1) if name in _COMMUTES and not isinstance(x1, Tensor) else (x1, x2)
+    if not isinstance(x, Tensor) or isinstance(number, Tensor):
+        return None
+    check_range(number, dtype, name)
+    operand = cast(x, dtype)
+    target = destination(out, x.shape, dtype, x.device, operand)
+    scalars = _AFFINE[name](number, -0.0 if dtype.is_float else 0)
+    return elementwise(f"affine_{dtype.short}", target, (operand,), after=tuple(_encoded(v, dtype) for v in scalars))
+
+
+def _encoded(value: Scalar, dtype: DType) -> bool | int | float | bytes:
+    """A number as the packer takes it; an integer wraps, as its negative may have to."""
+    if dtype.is_float:
+        return encode(value, dtype)
+    bits = int(value) & ((1 << dtype.bits) - 1)
+    return bits - (1 << dtype.bits) if dtype.kind == "signed" and bits >> (dtype.bits - 1) else bits
 
 
 def named(function: Callable[..., Tensor], name: str, doc: str) -> None:

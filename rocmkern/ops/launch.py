@@ -146,8 +146,17 @@ def strided(shape: Shape, *tensors: Tensor) -> tuple[int, int]:
     return len(dims), layout_info(tensors[0].device, sum(strides, dims))
 
 
-def elementwise(symbol: str, out: Tensor, inputs: Sequence[Tensor], *scalars: int | float | bytes) -> Tensor:
-    """Run `out[i] = f(scalars…, inputs[0][i], …)`; the inputs have `out`'s shape, `out` is contiguous."""
+def elementwise(
+    symbol: str,
+    out: Tensor,
+    inputs: Sequence[Tensor],
+    *scalars: int | float | bytes,
+    after: tuple[int | float | bytes, ...] = (),
+) -> Tensor:
+    """Run `out[i] = f(scalars…, inputs[0][i], …)`; the inputs have `out`'s shape, `out` is contiguous.
+
+    The scalars stand before the pointers in the kernel's arguments, those of `after` behind them.
+    """
     size = out.layout.size
     if size:
         if specialized.enabled and not scalars and specialized.launched(symbol, out, inputs):
@@ -157,5 +166,5 @@ def elementwise(symbol: str, out: Tensor, inputs: Sequence[Tensor], *scalars: in
         itemsizes = (out.dtype.itemsize, *[t.dtype.itemsize for t in inputs])
         plan = here.plan(plans.elementwise, size, itemsizes, contiguous=not info)
         addresses = [t.address for t in inputs]
-        here.kernel(out.device, symbol).run(plan, size, num_dims, info, *scalars, *addresses, out.address)
+        here.kernel(out.device, symbol).run(plan, size, num_dims, info, *scalars, *addresses, out.address, *after)
     return out
