@@ -75,7 +75,8 @@ def test_linspace(start: float, stop: float, num: int, endpoint: bool, dtype: DT
     """NumPy's numbers rounded to the dtype; both ends are exact."""
     expected = np.linspace(start, stop, num, endpoint=endpoint)
     got = rk.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
-    scale = float(rk.finfo(dtype).eps) * max(abs(start), abs(stop))
+    info = rk.finfo(dtype)
+    scale = info.eps * max(abs(start), abs(stop), info.smallest_normal)
     assert got.dtype is dtype and got.shape == expected.shape
     assert (np.abs(got.numpy().astype(np.float64) - expected) <= scale).all()
     if num > 1 and endpoint:
