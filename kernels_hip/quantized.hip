@@ -47,15 +47,18 @@
         rk::quantized::multiply_floats<rk::quantized::format>(w, y, dst, rk::u32(columns), rk::grid_x());             \
     }
 
+// Fewer threads than a block may have, and more registers for each.
+#define FEW_THREADS(threads) extern "C" __global__ __attribute__((launch_bounds(threads))) void
+
 #define MULTIPLY_VECTORS(symbol, format, vectors)                                                                     \
-    RK_KERNEL symbol(const rk::u8 *w, const rk::u8 *y, rk::f32 *dst, rk::i32 columns, rk::i32 rows, rk::i32 padded,   \
-                     rk::i32 dst_rows) {                                                                              \
+    FEW_THREADS(256) symbol(const rk::u8 *w, const rk::u8 *y, rk::f32 *dst, rk::i32 columns, rk::i32 rows,             \
+                            rk::i32 padded, rk::i32 dst_rows) {                                                       \
         rk::quantized::multiply_rows<rk::quantized::format, vectors>(                                                 \
             w, y, dst, {rk::u32(columns), rk::u32(rows), rk::u32(padded) / 32, rk::u32(dst_rows)});                   \
     }
 
 #define MULTIPLY_MATRICES(symbol, format)                                                                             \
-    extern "C" __global__ __attribute__((launch_bounds(rk::quantized::TILE_THREADS))) void symbol(                    \
+    FEW_THREADS(rk::quantized::TILE_THREADS) symbol(                                                                  \
         const rk::u8 *w, const rk::u8 *y, rk::f32 *dst, rk::i32 columns, rk::i32 rows, rk::i32 vectors,               \
         rk::i32 padded, rk::i32 dst_rows) {                                                                           \
         __shared__ rk::quantized::Tile<rk::quantized::format> tile;                                                   \
@@ -65,8 +68,9 @@
     }
 
 #define MULTIPLY_EXPERTS(symbol, format)                                                                              \
-    RK_KERNEL symbol(const rk::u8 *w, const rk::u8 *y, const rk::u32 *ids, rk::f32 *dst, rk::i32 rows,                \
-                     rk::i32 columns, rk::i32 tokens, rk::i32 slots, rk::i32 padded, rk::i32 vectors_per_token) {     \
+    FEW_THREADS(256) symbol(const rk::u8 *w, const rk::u8 *y, const rk::u32 *ids, rk::f32 *dst, rk::i32 rows,         \
+                            rk::i32 columns, rk::i32 tokens, rk::i32 slots, rk::i32 padded,                           \
+                            rk::i32 vectors_per_token) {                                                              \
         rk::quantized::multiply_experts<rk::quantized::format>(                                                       \
             w, y, ids, dst, {rk::u32(columns), rk::u32(rows), rk::u32(padded) / 32, rk::u32(rows)}, rk::u32(tokens),  \
             rk::u32(slots), vectors_per_token == 1);                                                                  \

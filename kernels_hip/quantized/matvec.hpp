@@ -1,5 +1,6 @@
 // Quantized matrix times a few vectors. A wave takes ROWS rows of the matrix and all vectors; a lane takes every
-// lanes-th unit of 32 values. The vectors come as q8_1 blocks and meet the quants in integer dot products, or as f32.
+// lanes-th unit of 32 values. The vectors come as q8_1 blocks, which the block's waves share in LDS, and meet the
+// quants in integer dot products; or as f32.
 #pragma once
 
 #include "../include/reduce.hpp"
@@ -129,46 +130,95 @@ struct MatrixShape {
     u64 out_rows;       // values from one output vector to the next
 };
 
+// The units of the vectors that a block holds in LDS at a time; whole blocks of 256, and one for each lane at least. A
+// q8_1 block is nine words, an odd number, so that lanes that read neighbouring blocks meet different banks.
+template <u32 VECTORS>
+constexpr u32 staged_units = VECTORS <= 2 ? 128 : 64;
+constexpr u32 Q8_1_WORDS = Q8_1::BYTES / 4;
+
+template <u32 VECTORS>
+struct Staged {
+    static constexpr u32 UNITS = staged_units<VECTORS>;
+    u32 words[VECTORS][UNITS * Q8_1_WORDS];
+
+    // The block's threads copy `units` blocks of each vector, from block `first` on.
+    RK_DEVICE void load(const u8 *vectors, u64 vector_blocks, u32 first, u32 units) {
+        const u32 threads = block_size_x() * block_size_y(), thread = thread_y() * block_size_x() + thread_x();
+#pragma unroll 1
+        for (u32 v = 0; v < VECTORS; ++v) {
+            const u8 *source = vectors + (v * vector_blocks + first) * Q8_1::BYTES;
+            for (u32 i = thread; i < units * Q8_1_WORDS; i += threads) {
+                words[v][i] = reinterpret_cast<const u32 *>(source)[i];
+            }
+        }
+    }
+
+    // 16 values from position `p` of what is held.
+    RK_DEVICE Activations at(u32 v, u32 p) const {
+        const u32 *block = &words[v][p / 32 * Q8_1_WORDS];
+        Activations values;
+#pragma unroll
+        for (u32 i = 0; i < 4; ++i) {
+            values.quants[i] = block[1 + p % 32 / 4 + i];
+        }
+        values.scale = f32(bit_cast<f16>(u16(block[0])));
+        return values;
+    }
+};
+
 template <typename F, u32 VECTORS>
 RK_DEVICE void multiply_rows(const u8 *matrix, const u8 *vectors, f32 *out, const MatrixShape &shape) {
-    constexpr u32 units = F::VALUES / UNIT, COUNT = power_of_two_from(ROWS * VECTORS);
+    constexpr u32 rows = VECTORS > 4 ? 1 : ROWS;  // more would take more registers than there are
+    constexpr u32 units_per_block = F::VALUES / UNIT, COUNT = power_of_two_from(rows * VECTORS);
+    constexpr u32 chunk = staged_units<VECTORS>;
     // For one vector, taking the offset from the product once is cheaper than from each quant of both rows.
     constexpr bool has_levels = VECTORS == 1 && F::OFFSET != 0;
+    __shared__ Staged<VECTORS> staged;
     const Team team = this_team();
+    const u32 units = shape.columns / UNIT;
     const u64 row_bytes = u64(shape.columns / F::VALUES) * F::BYTES;
-    const u64 step = u64(grid_x()) * team.count * ROWS;
+    const u64 block_rows = team.count * rows;
+    // All waves go through all barriers, those without rows too; these repeat the last row and store nothing.
 #pragma unroll 1
-    for (u64 row = (u64(block_x()) * team.count + team.index) * ROWS; row < shape.rows; row += step) {
-        const u8 *lines[ROWS];
+    for (u64 first = block_x() * block_rows; first < shape.rows; first += grid_x() * block_rows) {
+        const u64 row = first + team.index * rows;
+        const u8 *lines[rows];
         f32 sums[COUNT] = {};
 #pragma unroll
-        for (u32 r = 0; r < ROWS; ++r) {
-            lines[r] = matrix + (row + r < shape.rows ? row + r : row) * row_bytes;
+        for (u32 r = 0; r < rows; ++r) {
+            lines[r] = matrix + (row + r < shape.rows ? row + r : shape.rows - 1) * row_bytes;
         }
 #pragma unroll 1
-        for (u32 u = team.lane; u < shape.columns / UNIT; u += team.lanes) {
-            const u32 block = u / units;
+        for (u32 begin = 0; begin < units; begin += chunk) {
+            const u32 held = units - begin < chunk ? units - begin : chunk;
+            barrier();
+            staged.load(vectors, shape.vector_blocks, begin, held);
+            barrier();
+#pragma unroll 1
+            for (u32 u = team.lane; u < held; u += team.lanes) {
+                const u32 block = u / units_per_block;
 #pragma unroll
-            for (u32 h = 0; h < 2; ++h) {
-                const u32 p = F::place(u % units, h);
-                Half weights[ROWS];
+                for (u32 h = 0; h < 2; ++h) {
+                    const u32 p = F::place(u % units_per_block, h);
+                    Half weights[rows];
 #pragma unroll
-                for (u32 r = 0; r < ROWS; ++r) {
-                    weights[r] = weights_at<F, has_levels>(block_at<F>(lines[r], block), p);
-                }
+                    for (u32 r = 0; r < rows; ++r) {
+                        const u8 *bytes = block_at<F>(lines[r], begin / units_per_block + block);
+                        weights[r] = weights_at<F, has_levels>(bytes, p);
+                    }
 #pragma unroll
-                for (u32 v = 0; v < VECTORS; ++v) {
-                    const u8 *vector = vectors + v * shape.vector_blocks * Q8_1::BYTES;
-                    const Activations values = activations_at(vector, block * F::VALUES + p);
+                    for (u32 v = 0; v < VECTORS; ++v) {
+                        const Activations values = staged.at(v, block * F::VALUES + p);
 #pragma unroll
-                    for (u32 r = 0; r < ROWS; ++r) {
-                        sums[v * ROWS + r] += dot<F, has_levels ? F::OFFSET : 0>(weights[r], values);
+                        for (u32 r = 0; r < rows; ++r) {
+                            sums[v * rows + r] += dot<F, has_levels ? F::OFFSET : 0>(weights[r], values);
+                        }
                     }
                 }
             }
         }
         const f32 sum = summed(sums, team);
-        const u32 index = summed_index<COUNT>(team.lane), r = index % ROWS, v = index / ROWS;
+        const u32 index = summed_index<COUNT>(team.lane), r = index % rows, v = index / rows;
         if (team.lane < COUNT && v < VECTORS && row + r < shape.rows) {
             out[v * shape.out_rows + row + r] = sum;
         }

@@ -29,9 +29,14 @@ RK_DEVICE Pack<f32, 4> quad_at(const T *values) {
     return {widen(raw[0]), widen(raw[1]), widen(raw[2]), widen(raw[3])};
 }
 
-template <typename V>
-RK_DEVICE void store(u8 *at, V value) {
+RK_DEVICE void store(u8 *at, u32 value) {
     __builtin_memcpy(at, &value, sizeof value);
+}
+
+// As bits: clang for NVPTX loses the low byte of an f16 that it stores at any address.
+RK_DEVICE void store(u8 *at, f16 value) {
+    const u16 bits = bit_cast<u16>(value);
+    __builtin_memcpy(at, &bits, sizeof bits);
 }
 
 // To 0…highest, NaN to 0.
