@@ -9,7 +9,6 @@ import numpy as np
 from attrs import frozen
 
 from rocmkern.dtypes import ALL, DType
-from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError
 from rocmkern.ops.creation import DeviceLike
 from rocmkern.promotion import DEFAULT_FLOAT, DEFAULT_INT, KINDS, Scalar, promote, promote_all, promote_scalar
@@ -129,8 +128,3 @@ class NamespaceInfo:
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name
     """The inspection functions of the namespace."""
     return NamespaceInfo()
-
-
-def dtype(spec: object) -> DType:
-    """The dtype of that name, of a NumPy dtype, or of a scalar type."""
-    return as_dtype(spec)

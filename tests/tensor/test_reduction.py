@@ -144,7 +144,7 @@ def test_variance_far_from_zero_is_exact() -> None:
     assert rk.var(x).item() == 1.25
 
 
-@pytest.mark.parametrize("shape", [(3, 40000), (70000,), (2, 3, 33000), (300, 700), (5000, 9)])
+@pytest.mark.parametrize("shape", [(3, 40000), (70000,), (2, 3, 33000), (300, 700), (5000, 9), (70000, 2)])
 def test_long_rows_and_many_rows(shape: tuple[int, ...]) -> None:
     """Rows that are split in parts, and rows by the thousand, along either end."""
     x = (np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape) * 7919) % 1000003
