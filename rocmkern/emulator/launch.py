@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import layout as at
+from rocmkern.errors import UnsupportedInstruction
 
 Dims = tuple[int, int, int]
 
 PACKED_IDS: Final = frozenset({"gfx90a", "gfx940", "gfx950", "gfx11", "gfx12"})  # v0 = x | y << 10 | z << 20
 PACKET_BYTES: Final = 64
 SWIZZLED: Final = 1 << 31  # word 1 of a resource: the private segment
+KEEP: Final = 0x1F80  # MXCSR: exceptions masked, to nearest, denormals kept
+FLUSH: Final = KEEP | 1 << 15 | 1 << 6
 TTMP: Final = 108
 
 
@@ -25,14 +28,20 @@ TTMP: Final = 108
 class Descriptor:
     """The kernel descriptor's enable bits."""
 
+    resource1: int
     resource2: int
     properties: int
 
     @staticmethod
     def of(kernel: Kernel) -> Descriptor:
-        (resource2,) = struct.unpack_from("<I", kernel.descriptor, 52)
-        (properties,) = struct.unpack_from("<H", kernel.descriptor, 56)
-        return Descriptor(resource2, properties)
+        return Descriptor(*struct.unpack_from("<IIH", kernel.descriptor, 48))
+
+    def float_mode(self, kernel: str) -> int:
+        """MXCSR for the kernel's floating-point mode. Flushing f32 denormals flushes those of f64 too."""
+        rounding = self.resource1 >> 12 & 0xF
+        if rounding:
+            raise UnsupportedInstruction(f"launch: {kernel} wants rounding mode {rounding:#x}; the emulator has 0x0")
+        return FLUSH if self.resource1 >> 16 & 3 == 0 else KEEP
 
     @property
     def user_scalars(self) -> int:
@@ -99,6 +108,7 @@ class Plan:
     masks: NDArray[np.uint64]
     group_slots: tuple[int, int, int]
     wave_slot: int
+    float_mode: int
 
     def argument_block(self, explicit: bytes) -> bytearray:
         """The kernarg segment: what the caller packed, and the hidden arguments."""
@@ -137,6 +147,7 @@ def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
         masks=masks,
         group_slots=slots,
         wave_slot=wave_slot,
+        float_mode=d.float_mode(kernel.name),
     )
 
 

@@ -76,6 +76,7 @@ FAULT_WAVE: Final = 204
 FAULT_KIND: Final = 208
 LAUNCH_FUEL: Final = 216
 LAUNCH_SHADOW: Final = 224  # of the checked mode, else null
+LAUNCH_FLOAT_MODE: Final = 232  # MXCSR while kernels run
 LAUNCH_SIZE: Final = 256
 
 # A worker: one thread's place in a launch.

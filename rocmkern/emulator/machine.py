@@ -233,12 +233,13 @@ class Launch:
         self._stride = at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW
         self._keep += [scalars, begin]
         struct.pack_into(
-            "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQ", self.record, 0,
+            "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQI", self.record, 0,
             0, g.groups, *g.grid, 0, g.waves(kernel.wave_size), 0, first, ctypes.addressof(scalars),
             begin.ids.ctypes.data, begin.ids.strides[0], begin.masks.ctypes.data, *begin.group_slots, begin.wave_slot,
             kernel.lds_size + g.shared_bytes, self._private_size, self._stride, arena.base, arena.end,
             ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(kernel) else FUEL, arena.shadow_address,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(kernel) else FUEL,
+            arena.shadow_address, begin.float_mode,
         )  # fmt: skip
 
     def _prepare(self, worker: Worker) -> None:

@@ -11,11 +11,15 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import llvmlite
 from attrs import define, field, frozen
+from elftools.elf.elffile import ELFFile
+
+from rocmkern.errors import DriverError
 
 from rocmkern.paths import cache_folder
 
@@ -265,10 +269,20 @@ class Native:
         for needed in {n for c in codes for n in c.needs} - defined:
             self._resolve(needed)
         data = self.emit_object(module_text(codes))
+        self._refuse_unknown(data)
         self._add(data)
         self.store.write(data, codes)
         for code in codes:
             self._resolve(code.symbol)
+
+    def _refuse_unknown(self, data: bytes) -> None:
+        """LLVM ends the process at a call that it can't link, such as one of a C library function that is not here."""
+        import llvmlite.binding as llvm
+
+        process = ctypes.CDLL(None)
+        missing = [s for s in undefined_symbols(data) if llvm.address_of_symbol(s) is None and not hasattr(process, s)]
+        if missing:
+            raise DriverError(f"compile: the code calls {', '.join(missing)}, which this process does not have")
 
     def emit_object(self, text: str) -> bytes:
         import llvmlite.binding as llvm
@@ -282,6 +296,14 @@ class Native:
         passes.add_simplify_cfg_pass()
         passes.run(module, builder)
         return bytes(self.machine.emit_object(module))
+
+
+def undefined_symbols(data: bytes) -> list[str]:
+    """Names that an ELF object needs from elsewhere; none for other formats."""
+    if data[:4] != b"\x7fELF":
+        return []
+    table = ELFFile(BytesIO(data)).get_section_by_name(".symtab")
+    return [s.name for s in table.iter_symbols() if s.name and s["st_shndx"] == "SHN_UNDEF"] if table else []
 
 
 def module_text(codes: Iterable[Code]) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Final
 
 from rocmkern.emulator import layout as at
@@ -193,7 +194,7 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """)
 
 _RUN: Final = _ir("""
-define i32 @run(ptr %worker) {{
+define internal i32 @run_waves(ptr %worker) {{
 entry:
   %launch = load ptr, ptr %worker
   %pstop = getelementptr i8, ptr %launch, i64 {LAUNCH_STOP}
@@ -324,4 +325,27 @@ untranslated:
 """)
 
 RECORD_FAULT: Final = Code("record_fault", _RECORD_FAULT, {})
-RUN: Final = Code("run", _BEGIN_GROUP + _RUN, {})
+# Other libraries may have told this thread to flush denormals: kernels get the mode that their descriptor asks for.
+_WITH_FLOAT_MODE: Final = _ir("""
+define i32 @run(ptr %worker) {{
+  %saved = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %saved)
+  %launch = load ptr, ptr %worker
+  %mode = getelementptr i8, ptr %launch, i64 {LAUNCH_FLOAT_MODE}
+  call void @llvm.x86.sse.ldmxcsr(ptr %mode)
+  %result = call i32 @run_waves(ptr %worker)
+  call void @llvm.x86.sse.ldmxcsr(ptr %saved)
+  ret i32 %result
+}}
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+""")
+_AS_IT_IS: Final = """
+define i32 @run(ptr %worker) {
+  %result = call i32 @run_waves(ptr %worker)
+  ret i32 %result
+}
+"""
+_IS_X86: Final = platform.machine().lower() in ("x86_64", "amd64")
+
+RUN: Final = Code("run", _BEGIN_GROUP + _RUN + (_WITH_FLOAT_MODE if _IS_X86 else _AS_IT_IS), {})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault
+from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault, UnsupportedInstruction
 from tests.emulator.device import TARGETS, bench
 
 AFFINE = """
@@ -166,3 +166,35 @@ def test_lds_address_wraps(target: str) -> None:
     out = np.zeros(128, np.uint32)
     bench(MIRROR, target).run("mirror", out, block=128)
     assert np.array_equal(out, 127 - np.arange(128))
+
+
+DENORMALS = """
+KERNEL void half(const float *x, float *out) {
+    out[__builtin_amdgcn_workitem_id_x()] = x[__builtin_amdgcn_workitem_id_x()] * 0.5f;
+}
+"""
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_denormals_follow_the_kernel(flush: bool) -> None:
+    """f32 denormals are kept, unless the kernel's descriptor says that they are flushed."""
+    x = np.full(64, np.float32(2.0**-126))
+    out = np.ones_like(x)
+    flags = ("-fgpu-flush-denormals-to-zero",) if flush else ()
+    bench(DENORMALS, "gfx942", flags).run("half", x, out)
+    assert (out == (0 if flush else np.float32(2.0**-127))).all()
+
+
+TRAPS = """
+KERNEL void traps(unsigned *out) { out[0] = 1; asm volatile("s_trap 2"); }
+KERNEL void works(unsigned *out) { out[0] = 2; }
+"""
+
+
+def test_unknown_instruction_is_an_error_of_its_kernel() -> None:
+    """The error names instruction words, pc and kernel; other kernels of the module run."""
+    device, out = bench(TRAPS), np.zeros(64, np.uint32)
+    with pytest.raises(UnsupportedInstruction, match=r"instruction bf920002 \(s_trap\) .* at pc 0x[0-9a-f]+ of traps"):
+        device.run("traps", out)
+    device.run("works", out)
+    assert out[0] == 2
