@@ -20,7 +20,6 @@ from attrs import define, field, frozen
 from elftools.elf.elffile import ELFFile
 
 from rocmkern.errors import DriverError
-
 from rocmkern.paths import cache_folder
 
 CACHE_LIMIT_BYTES: Final = 512 << 20
