@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rocmkern.emulator.native import CACHE_VARIABLE, Code, Store
+from rocmkern.emulator.native import Code, Store
+from rocmkern.paths import CACHE_VARIABLE
 
 RUN = """
 import numpy as np
