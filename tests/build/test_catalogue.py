@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rocmkern import dtypes
 from rocmkern.build import sources
 from rocmkern.errors import KernelNotFound, ModuleNotShipped
 from rocmkern.kernels import families
@@ -44,6 +45,12 @@ def test_unknown_symbol_names_near_matches() -> None:
     """G6: a missing symbol says what there is instead."""
     with pytest.raises(KernelNotFound, match=r"no kernel 'affine_f23' in the catalogue; near: .*affine_f32"):
         families.spec("affine_f23")
+
+
+def test_every_pair_of_dtypes_has_a_cast() -> None:
+    """G5, G9: no cast is missing, and f8 is spelled as everywhere else."""
+    wanted = {f"cast_{a.short}_{b.short}" for a in dtypes.ALL for b in dtypes.ALL}
+    assert wanted <= families.family("cast").by_symbol.keys()
 
 
 def test_unknown_family_names_the_families() -> None:

@@ -114,7 +114,7 @@ def test_wrong_arguments_name_the_parameter(device: Device) -> None:
     ],
 )
 def test_best_code_object_for_a_device(arch: str, shipped: tuple[str, ...], chosen: str) -> None:
-    """Exact with features, then stripped, then the generic family (ROCm/legacy-rocm-build issue 4208)."""
+    """G19: exact with features, then stripped, then the generic family (ROCm/legacy-rocm-build issue 4208)."""
     assert targets.resolve(arch, shipped) == chosen
 
 
@@ -123,7 +123,7 @@ def test_best_code_object_for_a_device(arch: str, shipped: tuple[str, ...], chos
     [("gfx1031", ("gfx1030",)), ("gfx906:sramecc-:xnack-", targets.BUILT), ("gfx90a:xnack-", ("gfx90a:xnack+",))],
 )
 def test_device_without_code_object(arch: str, shipped: tuple[str, ...]) -> None:
-    """Never a silent pick: one error with what was searched, what is shipped and the remedy (TheRock issue 2847)."""
+    """G19, G20: never a silent pick; one error says what was searched, what is shipped and the remedy."""
     with pytest.raises(TargetNotBuilt) as caught:
         targets.resolve(arch, shipped)
     base = arch.split(":")[0]

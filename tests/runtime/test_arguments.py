@@ -48,21 +48,21 @@ def pack(kinds: tuple[str, ...], values: tuple[object, ...]) -> bytes:
 
 
 def test_offsets_after_mixed_widths() -> None:
-    """(ptr, u8, f64, i32, ptr) lie at 0, 8, 16, 24, 32 of 40 bytes (ROCm/hip issue 2284)."""
+    """G21: (ptr, u8, f64, i32, ptr) lie at 0, 8, 16, 24, 32 of 40 bytes (ROCm/hip issue 2284)."""
     found = kernel("ptr", "u8", "f64", "i32", "ptr")
     assert [a.offset for a in found.explicit_arguments] == [0, 8, 16, 24, 32]
     assert found.explicit_bytes == 40
 
 
 def test_offsets_of_the_bilinear_signature() -> None:
-    """Candle's bilinear upsampling: 0, 8, 16, 17, 24, 32, 40, 48, 56, 64 of 72 bytes."""
+    """G21: Candle's bilinear upsampling: 0, 8, 16, 17, 24, 32, 40, 48, 56, 64 of 72 bytes."""
     found = kernel("u64", "u64", "bool", "bool", "f64", "bool", "f64", "ptr", "ptr", "ptr")
     assert [a.offset for a in found.explicit_arguments] == [0, 8, 16, 17, 24, 32, 40, 48, 56, 64]
     assert found.explicit_bytes == 72
 
 
 def test_arguments_are_naturally_aligned() -> None:
-    """(u8, u32, u8, u64, u16) lie at 0, 4, 8, 16, 24, 26 bytes in all; two i32 share 8 bytes (occa PR 168)."""
+    """G22: (u8, u32, u8, u64, u16) lie at 0, 4, 8, 16, 24, 26 bytes in all; two i32 share 8 bytes (occa PR 168)."""
     kinds = ("u8", "u32", "u8", "u64", "u16")
     assert [a.offset for a in kernel(*kinds).explicit_arguments] == [0, 4, 8, 16, 24]
     assert kernel(*kinds).explicit_bytes == 26
@@ -81,12 +81,12 @@ def test_block_is_padded_with_zeros_to_the_segment() -> None:
 
 @given(st.floats(allow_nan=False, width=32))
 def test_python_float_becomes_the_parameters_dtype(value: float) -> None:
-    """A Python float for an f32 parameter is sent as f32, not as the double that Python holds (CuPy issue 8485)."""
+    """G23: a Python float for an f32 parameter is sent as f32, not as the double that Python holds."""
     assert pack(("f32",), (value,))[:4] == np.float32(value).tobytes()
 
 
 def test_python_integer_for_a_float_parameter() -> None:
-    """3 for f32 is 3.0."""
+    """G23: 3 for f32 is 3.0."""
     assert pack(("f32", "f64"), (3, 4))[:16] == struct.pack("<f4xd", 3.0, 4.0)
 
 

@@ -55,7 +55,7 @@ def load(name: str) -> Function:
 def test_geometry_that_can_not_run(
     double: Double, name: str, grid: object, block: object, shared_bytes: int, words: str
 ) -> None:
-    """Each limit of the kernel and of the device: the error says what came and what the limit is. HIP sees nothing."""
+    """G14 and the other limits of kernel and device: the error says what came and what may be. HIP sees nothing."""
     function = load(name)
     out = function.module.device.alloc(8)
     args = (out, np.uint32(1)) if name == "slots" else (out,)
@@ -84,7 +84,7 @@ def test_geometry_at_the_limits(double: Double, grid: object, block: object, sha
 
 
 def test_missing_kernel_names_module_target_and_near_matches(double: Double) -> None:
-    """A misspelt name lists what comes near; a name whose root exists lists the dtypes that are there."""
+    """G6: a misspelt name lists what comes near; a name whose root exists lists the dtypes that are there."""
     names = ("cast_f32_f16", "cast_f32_f64", "cast_f32_u8", "other")
     source = "".join(f"KERNEL void {name}(int *p) {{}}\n" for name in names)
     module = rk.Module.load_data(samples.compile_hip(source), rk.Device("hip:0"))
