@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from attrs import frozen
 Field = tuple[str, str, int]  # name, NumPy type, how many
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class BlockFormat:
     """A block of `values` values. Kernel names spell it `symbol` (`q4_K`), users `name` (`q4_k`)."""
 
@@ -20,21 +21,21 @@ class BlockFormat:
     has_matmul: bool = True
     can_quantize: bool = False
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.symbol.lower()
 
-    @property
+    @cached_property
     def struct(self) -> str:
         """The C++ struct; ggml's type has the same name."""
         return self.symbol.upper()
 
-    @property
+    @cached_property
     def layout(self) -> np.dtype[Any]:
         """The block as a NumPy structure without padding."""
         return np.dtype([(name, kind, (count,)) if count > 1 else (name, kind) for name, kind, count in self.fields])
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         return self.layout.itemsize
 

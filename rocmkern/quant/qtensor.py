@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from attrs import define
+from attrs import define, field
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
@@ -18,7 +19,7 @@ from rocmkern.kernels.families.quantized import COUNTS_VALUES, MAX_VECTORS, expe
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape
 from rocmkern.ops.creation import DeviceLike, open_device, zeros
-from rocmkern.ops.launch import empty, kernel
+from rocmkern.ops.launch import context, empty
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
@@ -36,22 +37,15 @@ class QTensor:
     shape: Shape
     device: Device
 
-    @property
-    def columns(self) -> int:
-        return self.shape[-1]
+    rows: int = field(init=False)
+    columns: int = field(init=False)
+    padded_columns: int = field(init=False)  # of a stored row: whole blocks
+    row_bytes: int = field(init=False)
 
-    @property
-    def padded_columns(self) -> int:
-        """The columns of a stored row: whole blocks."""
-        return -(-self.columns // self.format.values) * self.format.values
-
-    @property
-    def rows(self) -> int:
-        return math.prod(self.shape[:-1])
-
-    @property
-    def row_bytes(self) -> int:
-        return self.padded_columns // self.format.values * self.format.nbytes
+    def __attrs_post_init__(self) -> None:
+        blocks = -(-self.shape[-1] // self.format.values)
+        self.rows, self.columns = math.prod(self.shape[:-1]), self.shape[-1]
+        self.padded_columns, self.row_bytes = blocks * self.format.values, blocks * self.format.nbytes
 
     @property
     def nbytes(self) -> int:
@@ -72,8 +66,8 @@ class QTensor:
         if blocks:
             counts = () if self.format.values == 256 else (out.size if self.format.symbol in COUNTS_VALUES else blocks,)
             symbol = f"dequantize_block_{self.format.symbol}_{wanted.short}"
-            plan = plans.dequantize(blocks, self.format, self.device.info)
-            _launch(self.device, symbol, plan, self.memory.address, out.address, *counts)
+            sizes = (blocks, self.format)
+            _launch(self.device, symbol, plans.dequantize, sizes, self.memory.address, out.address, *counts)
         return self._unpadded(out, self.shape)
 
     def embedding(self, ids: Ids) -> Tensor:
@@ -86,11 +80,9 @@ class QTensor:
         out = empty((numbers.size, self.padded_columns), dtypes.float32, self.device)
         if out.size:
             index = self._uploaded(numbers)
-            plan = plans.rows(numbers.size, self.padded_columns, self.device.info)
-            addresses = (self.memory.address, index.address, out.address)
-            _launch(
-                self.device, f"get_rows_{self.format.symbol}", plan, *addresses, self.padded_columns, self.row_bytes
-            )
+            sizes = (numbers.size, self.padded_columns)
+            arguments = (self.memory.address, index.address, out.address, self.padded_columns, self.row_bytes)
+            _launch(self.device, f"get_rows_{self.format.symbol}", plans.rows, sizes, *arguments)
         return self._unpadded(out, (*numbers.shape, self.columns))
 
     def matmul(self, x: Tensor) -> Tensor:
@@ -110,14 +102,14 @@ class QTensor:
             shape = (self.padded_columns, self.rows)
             addresses = (self.memory.address, y.address, out.address)
             if count <= MAX_VECTORS:
-                plan = plans.vectors(self.rows, self.device.info)
                 symbol = f"mul_mat_vec_{self.format.symbol}_q8_1_cuda{count}"
-                _launch(self.device, symbol, plan, *addresses, *shape, self.padded_columns, self.rows)
+                sizes = (*shape, self.padded_columns, self.rows)
+                _launch(self.device, symbol, plans.vectors, (self.rows,), *addresses, *sizes)
             else:
-                plan = plans.matrices(self.rows, count, self.device.info)
                 symbol = f"mul_mat_{self.format.symbol}"
-                _launch(self.device, symbol, plan, *addresses, *shape, count, self.padded_columns, self.rows)
-        return out.astype(x.dtype, copy=False)
+                tiles = (*shape, count, self.padded_columns, self.rows)
+                _launch(self.device, symbol, plans.matrices, (self.rows, count), *addresses, *tiles)
+        return out if x.dtype is dtypes.float32 else out.astype(x.dtype)
 
     def matmul_experts(self, x: Tensor, ids: Ids) -> Tensor:
         """`x @ W[id].T` for each id of a token, this tensor W being (experts, rows, columns).
@@ -140,12 +132,11 @@ class QTensor:
             _require_counts("matmul_experts", rows, tokens, self.padded_columns)
             y, index = quantized_activations(x, self.padded_columns), self._uploaded(numbers)
             symbol = f"indexed_moe_forward_{expert_symbol(self.format)}_q8_1"
-            plan = plans.experts(rows, tokens, slots, self.device.info)
             addresses = (self.memory.address, y.address, index.address, out.address)
             per_token = 1 if x.ndim == 2 else slots
             sizes = (rows, self.padded_columns, tokens, slots, self.padded_columns, per_token)
-            _launch(self.device, symbol, plan, *addresses, *sizes)
-        return out.astype(x.dtype, copy=False)
+            _launch(self.device, symbol, plans.experts, (rows, tokens, slots), *addresses, *sizes)
+        return out if x.dtype is dtypes.float32 else out.astype(x.dtype)
 
     def _uploaded(self, numbers: np.ndarray[Any, Any]) -> DeviceMemory:
         """Ids as the kernels take them."""
@@ -200,9 +191,8 @@ def quantize(x: Tensor, format: str, *, pad: bool = False) -> QTensor:
     blocks = result.rows * result.padded_columns // row.values
     if blocks:
         source = source if source.is_contiguous else source.copy()
-        plan = plans.quantize(blocks, row, x.device.info)
         symbol = f"quantize_block_{row.symbol}_{x.dtype.short}"
-        _launch(x.device, symbol, plan, source.address, result.memory.address, blocks)
+        _launch(x.device, symbol, plans.quantize, (blocks, row), source.address, result.memory.address, blocks)
     return result
 
 
@@ -238,9 +228,11 @@ def quantized_activations(x: Tensor, padded: int) -> DeviceMemory:
         rows, columns, padded = 1, x.size, x.size
     row_bytes = padded // Q8_1.values * Q8_1.nbytes
     symbol = "quantize_q8_1" if x.dtype is dtypes.float32 else f"quantize_q8_1_{x.dtype.short}"
-    for part in plans.activations(rows, padded, x.device.info):
+    here = context(x.device)
+    run = here.kernel(x.device, symbol).run
+    for part in here.plan(plans.activations, rows, padded):
         values = source.address + part.first * columns * x.dtype.itemsize
-        _launch(x.device, symbol, part.plan, values, memory.address + part.first * row_bytes, columns, padded)
+        run(part.plan, values, memory.address + part.first * row_bytes, columns, padded)
     return memory
 
 
@@ -272,6 +264,9 @@ def _require_counts(operation: str, *counts: int) -> None:
         raise ShapeError(f"{operation}: a size of {max(counts)}; the kernels count to {_LARGEST}, split the tensor")
 
 
-def _launch(device: Device, symbol: str, plan: LaunchPlan, *arguments: int) -> None:
-    found = kernel(device, symbol)
-    found.function.launch_packed(found.pack(*arguments), grid=plan.grid, block=plan.block)
+def _launch(
+    device: Device, symbol: str, plan: Callable[..., LaunchPlan], sizes: tuple[object, ...], *arguments: int
+) -> None:
+    """Run a kernel with `plan(*sizes, device info)`."""
+    here = context(device)
+    here.kernel(device, symbol).run(here.plan(plan, *sizes), *arguments)
