@@ -42,6 +42,14 @@ struct Rows {
     }
 };
 
+// Packs that a thread loads before it joins the first. An AMD compute unit has the waves to cover one, and not the scalar
+// registers for the comparisons of several.
+#if defined(__NVPTX__)
+constexpr u32 packs_in_flight = 4;
+#else
+constexpr u32 packs_in_flight = 1;
+#endif
+
 // How far a pointer is past a 16-byte boundary, in elements.
 template <typename T>
 RK_DEVICE u32 misalignment(const T *pointer) {
@@ -59,25 +67,29 @@ RK_DEVICE typename Op::State packed_state(const T *data, u64 index, u64 count, c
     const u64 packs = (count - head) / width;
     const Vector *vectors = reinterpret_cast<const Vector *>(data + head);
     typename Op::State state = Op::identity();
-    constexpr u32 ahead = 4;  // packs in flight while one is joined
-    Vector queue[ahead] = {};
+    u64 p = team.rank;
+    if constexpr (packs_in_flight > 1) {
+        // Whole batches, without a condition inside: a load under one would be moved to where its value is joined, and a
+        // pack handed on from turn to turn would be waited for where it is handed on.
+        constexpr u32 batch = has_pack<Op, T, width> ? 2 : packs_in_flight;
+#pragma unroll 1
+        for (; p + (batch - 1) * team.width < packs; p += batch * team.width) {
+            Vector loaded[batch];
 #pragma unroll
-    for (u32 j = 0; j < ahead; ++j) {
-        if (team.rank + j * team.width < packs) {
-            queue[j] = vectors[team.rank + j * team.width];
+            for (u32 j = 0; j < batch; ++j) {
+                loaded[j] = vectors[p + j * team.width];
+            }
+#pragma unroll
+            for (u32 j = 0; j < batch; ++j) {
+                const auto pack = bit_cast<Pack<T, width>>(loaded[j]);
+                state = Op::join(state, pack_state<Op>(pack, index + head + (p + j * team.width) * width));
+            }
         }
     }
 #pragma unroll 1
-    for (u64 p = team.rank; p < packs; p += team.width) {
-        const Pack<T, width> current = bit_cast<Pack<T, width>>(queue[0]);
-#pragma unroll
-        for (u32 j = 1; j < ahead; ++j) {
-            queue[j - 1] = queue[j];
-        }
-        if (p + ahead * team.width < packs) {
-            queue[ahead - 1] = vectors[p + ahead * team.width];
-        }
-        state = Op::join(state, pack_state<Op>(current, index + head + p * width));
+    for (; p < packs; p += team.width) {
+        const auto pack = bit_cast<Pack<T, width>>(vectors[p]);
+        state = Op::join(state, pack_state<Op>(pack, index + head + p * width));
     }
 #pragma unroll 1
     for (u64 edge = team.rank; edge < count - packs * width; edge += team.width) {
