@@ -19,7 +19,7 @@ CPU = {
     "gfx940": ("gfx942", ""),
     "gfx950": ("gfx950", ""),
     "gfx10": ("gfx1030", ""),
-    "gfx11": ("gfx1100", "+real-true16"),
+    "gfx11": ("gfx1151", "+real-true16"),
     "gfx12": ("gfx1201", "+real-true16"),
 }
 

@@ -47,6 +47,7 @@ COMPILED = {
     "gfx950": "gfx950",
     "gfx1030": "gfx10",
     "gfx1100": "gfx11",
+    "gfx1151": "gfx11",
     "gfx1201": "gfx12",
 }
 

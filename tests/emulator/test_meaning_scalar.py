@@ -321,13 +321,14 @@ FLOAT_COMPARE = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("target", ["gfx1151", "gfx1201"])
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds)
-def test_scalar_floats_of_gfx12(seed: int) -> None:
+def test_scalar_floats(target: str, seed: int) -> None:
     """Arithmetic, comparison and conversion equal NumPy's; any NaN stands for any other."""
     forms = {f"s_{n}_{k}": f"s_{n}_{k} s40, s24, s26" for n in FLOAT for k in ("f32", "f16")}
     forms |= {f"s_cmp_{n}_{k}": f"s_cmp_{n}_{k} s24, s26" for n in FLOAT_COMPARE for k in ("f32", "f16")}
-    on = bench("gfx1201", forms)
+    on = bench(target, forms)
     rng = np.random.default_rng(seed)
     for kind, bits in (("f32", np.uint32), ("f16", np.uint16)):
         a, b = (floats(rng, kind, 1) for _ in range(2))
@@ -349,11 +350,12 @@ CONVERT = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("target", ["gfx1151", "gfx1201"])
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds)
-def test_scalar_conversions_and_rounding_of_gfx12(seed: int) -> None:
+def test_scalar_conversions_and_rounding(target: str, seed: int) -> None:
     """One result per wave, NumPy's."""
-    on = bench("gfx1201", {n: f"{n} s40, s24" for n in CONVERT})
+    on = bench(target, {n: f"{n} s40, s24" for n in CONVERT})
     rng = np.random.default_rng(seed)
     for name, (kind, function) in CONVERT.items():
         a = floats(rng, kind, 1) if kind == "f32" else integers(rng, kind, 1)

@@ -1,6 +1,7 @@
 """Opcode tables: one line of text per instruction in rows_*.py, parsed once per target.
 
 Columns: mnemonic, destinations, sources, flags, then the opcode on gfx90a, gfx940, gfx950, gfx10, gfx11, gfx12 or `-`.
+gfx11 includes what only gfx1150 and later have.
 Operands are separated by commas, in the order of the encoding's fields; `-` stands for none:
   n       n dwords
   h, i    16-bit float, 16-bit integer; a vector register half on gfx11 and later

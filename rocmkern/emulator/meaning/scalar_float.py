@@ -1,4 +1,4 @@
-"""Scalar floating point of gfx12: the meanings of the vector instructions, once per wave."""
+"""Scalar floating point of gfx1150 and later: the meanings of the vector instructions, once per wave."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from rocmkern.emulator.meaning.api import ROWS, Context, Result, salu
 
 USED: Final = (convert, float_order, float_parts, transcendental, vector_float)  # their rows are registered by import
 
-SAME: Final = (
-    "add mul sub min_num max_num minimum maximum fmac ceil floor trunc rndne",
-    "f32 f16",
-)
+TYPES: Final = ("f32", "f16")
+SAME: Final = "add mul sub min max min_num max_num minimum maximum fmac ceil floor trunc rndne"
 CONVERSIONS: Final = "f32_i32 f32_u32 i32_f32 u32_f32 f16_f32 f32_f16"
 PSEUDO: Final = "exp log rcp rsq sqrt"
 
@@ -24,8 +22,8 @@ def _like_vector(scalar: str, vector: str) -> None:
     salu(scalar, f"{' '.join(row.destinations)} = {' '.join(row.sources)}")(row.emit)
 
 
-for _type in SAME[1].split():
-    for _operation in SAME[0].split():
+for _type in TYPES:
+    for _operation in SAME.split():
         _like_vector(f"s_{_operation}_{_type}", f"v_{_operation}_{_type}")
     for _operation in PSEUDO.split():
         _like_vector(f"v_s_{_operation}_{_type}", f"v_{_operation}_{_type}")
