@@ -306,16 +306,16 @@ class Launch:
         """Run up to `quota` workgroups: the seconds it took, None where nothing is left to do."""
         run, address, kernel = self.machine.run, worker.address, self.entry.kernel
         worker.quota = quota
-        began = time.perf_counter()
+        began = time.thread_time()
         while True:
             status = run(address)
             if status in (at.FINISHED, at.STOPPED) or self._has_fault:
-                self._program.warm(kernel, time.perf_counter() - began)
+                self._program.warm(kernel, time.thread_time() - began)
                 return None
             if status == at.UNTRANSLATED:
                 self._translate(worker)
                 continue
-            took = time.perf_counter() - began
+            took = time.thread_time() - began
             if worker.quota > 0:
                 self._program.warm(kernel, took, worker.paused_at(self._stride))
             else:

@@ -52,6 +52,8 @@ class Heat:
 
 
 HOT_S = 0.1  # seconds in tier 0 after which compiling pays: it costs 0.1 to 0.5 s and runs 4 to 6 times as fast
+MOST_WAITING = 2  # jobs: an interpreter that ends waits for them; who finds no place asks again later
+_waiting = set[tuple[int, str]]()
 COMPILER = ThreadPoolExecutor(1, thread_name_prefix="rocmkern-compiler")
 
 
@@ -165,15 +167,17 @@ class Program:
         if not self.compiles or (heat.entries and (loop is None or loop in heat.entries)):
             return
         heat.seconds += seconds
-        if heat.seconds >= HOT_S and not heat.under_way:
+        if heat.seconds >= HOT_S and not heat.under_way and len(_waiting) < MOST_WAITING:
             heat.seconds, heat.under_way = 0.0, True
             extra = {loop} if loop is not None else set[int]()
+            _waiting.add((id(self), kernel.name))
             heat.job = COMPILER.submit(self._compile_in_background, kernel, extra)
 
     def _compile_in_background(self, kernel: Kernel, extra: set[int]) -> None:
         try:
             self.compile(kernel, extra)
         finally:
+            _waiting.discard((id(self), kernel.name))
             self._heat[kernel.name].under_way = False
 
     def compile(self, kernel: Kernel, extra: Iterable[int] = ()) -> None:
