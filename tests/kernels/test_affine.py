@@ -49,8 +49,9 @@ def test_integers_wrap(device: Device, dtype: DType) -> None:
 def test_any_size_and_grid(device: Device, dtype: DType, size: int) -> None:
     """Packs, the odd end, a grid too small for the work, any alignment: nothing is missed or overrun."""
     owner = (np.arange(size + 1) % 100).astype(dtype.numpy)
+    candle = (-(-max(size, 1) // 1024), 1024)
     for x in (owner[:size], owner[1:]):
-        for geometry in ((1, 1), (1, 64), (3, 96), (7, 256)):
+        for geometry in ((1, 1), (1, 64), (3, 96), (7, 256), candle):
             for offset in (0, dtype.itemsize):
                 got = _run(device, dtype, x, 2, 3, geometry=geometry, offset_bytes=offset)
                 assert np.array_equal(got, x * dtype.numpy.type(2) + dtype.numpy.type(3)), (geometry, offset)
