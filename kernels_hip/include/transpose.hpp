@@ -67,8 +67,9 @@ template <u32 Width, typename In, typename Out, typename Op>
 RK_DEVICE void transpose_tiles(const Space &space, const Plane &plane, const In *inp, Out *out, Op op) {
     constexpr u32 edge = sizeof(Out) >= 4 ? 32 : 64;
     constexpr u32 packs = edge / Width;
-    constexpr u32 padding = sizeof(Out) >= 4 ? 1 : 4 / sizeof(Out);  // an odd pitch in words spreads columns over banks
-    __shared__ Out tile[edge][edge + padding];
+    // An odd pitch in words spreads columns over banks; it is a multiple of the packs.
+    constexpr u32 padding = sizeof(Out) >= 4 ? 1 : 4 / sizeof(Out);
+    alignas(Width * sizeof(Out)) __shared__ Out tile[edge][edge + padding];
     const u64 row_tiles = (plane.rows + edge - 1) / edge;
     const u64 column_tiles = (plane.columns + edge - 1) / edge;
     const u64 tiles = divide(space.numel, plane.rows * plane.columns) * row_tiles * column_tiles;
@@ -97,10 +98,12 @@ RK_DEVICE void transpose_tiles(const Space &space, const Plane &plane, const In 
             for (u32 f = 0; f < loads_in_flight; ++f) {
                 const u32 k = base + f * block_size_x();
                 if (k < edge * packs) {
+                    Pack<Out, Width> converted;
 #pragma unroll
                     for (u32 w = 0; w < Width; ++w) {
-                        tile[k / packs][k % packs * Width + w] = op(moved[f].lane[w]);
+                        converted.lane[w] = op(moved[f].lane[w]);
                     }
+                    reinterpret_cast<Pack<Out, Width> *>(tile[k / packs])[k % packs] = converted;
                 }
             }
         }
