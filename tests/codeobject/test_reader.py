@@ -200,3 +200,16 @@ def test_damaged_bundles_are_named() -> None:
     for data, words in cases.items():
         with pytest.raises(CodeObjectError, match=words):
             codeobject.read(data)
+
+
+def test_compressed_section_is_no_crash() -> None:
+    """A symbol table that claims to be compressed is damage like any other."""
+    image = bytearray(samples.compile_hip(samples.ADD))
+    sections = int.from_bytes(image[40:48], "little")
+    for header in range(sections, len(image) - 63, 64):
+        if int.from_bytes(image[header + 4 : header + 8], "little") == 11:  # SHT_DYNSYM
+            image[header + 8 : header + 16] = (0x800).to_bytes(8, "little")  # SHF_COMPRESSED
+            start = int.from_bytes(image[header + 24 : header + 32], "little")
+            image[start : start + 4] = (1).to_bytes(4, "little")  # ELFCOMPRESS_ZLIB
+    with pytest.raises(CodeObjectError, match="the ELF is truncated or corrupt"):
+        codeobject.read(bytes(image))
