@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from math import copysign
 from typing import Final
 
@@ -19,6 +20,7 @@ from rocmkern.tensor import Tensor
 
 _KEPT_SCALARS: Final = 1024
 _scalars: dict[Driver, dict[tuple[object, ...], Tensor]] = {}
+atexit.register(_scalars.clear)  # memory goes back while the drivers still work
 
 
 def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:

@@ -179,17 +179,23 @@ def device_and_dtype(operation: str, *operands: Operand) -> tuple[Device, DType]
     for t in tensors[1:]:
         if t.dtype is not dtype:
             dtype = promote(dtype, t.dtype)
-        if t.device.driver is not device.driver:
-            raise ShapeError(f"{operation}: tensors on {device.info.name} and {t.device.info.name}; move one with to()")
+        same_device(operation, device, t)
     for x in operands:
         if not isinstance(x, Tensor):
             dtype = promote_scalar(dtype, x)
     return device, dtype
 
 
+def same_device(operation: str, device: Device, x: Tensor) -> None:
+    """Raise ShapeError where a tensor is on another device."""
+    if x.device.driver is not device.driver:
+        raise ShapeError(f"{operation}: tensors on {device.info.name} and {x.device.info.name}; move one with to()")
+
+
 def operand(operation: str, x: Operand, dtype: DType, device: Device) -> Tensor:
     """A tensor of the working dtype; a Python number becomes one without axes."""
     if isinstance(x, Tensor):
+        same_device(operation, device, x)
         return x if x.dtype is dtype else cast(x, dtype)
     check_range(x, dtype, operation)
     return scalar_tensor(x, dtype, device)

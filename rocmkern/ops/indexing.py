@@ -11,7 +11,7 @@ from rocmkern.kernels.plans import BLOCK
 from rocmkern.layout import broadcast_shapes, normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
-from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.launch import elementwise, empty, kernel, layout_info, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
@@ -95,6 +95,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     """`take_along_axis` of checked int64 ids, for any layout of `x`."""
+    same_device("gather", x.device, ids)
     result = empty(ids.shape, x.dtype, x.device)
     if result.size:
         strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
@@ -116,6 +117,7 @@ def index_tensor(operation: str, indices: object) -> Tensor:
 
 def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     """The slices of an axis at checked int64 ids, whose axes take its place."""
+    same_device("select", x.device, ids)
     source = packed(x)
     result = empty((*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :]), x.dtype, x.device)
     if result.size:

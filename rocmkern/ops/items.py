@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 from operator import index as as_index
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rocmkern.errors import DTypeError, IndexOutOfRange
 from rocmkern.layout import Shape, broadcast_shapes
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full
-from rocmkern.ops.elementwise import as_tensor, broadcast, operand
+from rocmkern.ops.elementwise import as_tensor, broadcast, operand, same_device
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.indexing import nonzero, positions, select, where
 from rocmkern.ops.launch import kernel
@@ -25,7 +26,7 @@ from rocmkern.ops.sorting import argsort
 from rocmkern.promotion import promote, promote_scalar
 from rocmkern.tensor import Operand, Tensor
 
-Entry = int | slice | Tensor | None
+Entry = int | slice | Tensor | EllipsisType | None
 
 
 @frozen
@@ -107,17 +108,23 @@ def _fit(value: Tensor, shape: Shape) -> Tensor:
 def _resolve(x: Tensor, key: Any) -> Tensor | Selection:
     entries = _entries(as_tensor("index", x), key)
     if not any(isinstance(e, Tensor) for e in entries):
-        return x.view(x.layout.index(entries))  # type: ignore[arg-type]
+        return x.view(x.layout.index(_basic(entries)))
     x, entries, unique = _without_masks(x, entries)
     advanced = [i for i, e in enumerate(entries) if isinstance(e, Tensor | int)]
     together = advanced == list(range(advanced[0], advanced[-1] + 1))
-    view = x.view(x.layout.index([slice(None) if isinstance(e, Tensor) else e for e in entries]))
-    kept = [e for e in entries if not isinstance(e, int)]
-    place = sum(not isinstance(e, Tensor | int) for e in entries[: advanced[0]]) if together else 0
+    view = x.view(x.layout.index(_basic(entries)))
+    kept = [e for e in entries if not isinstance(e, int | EllipsisType)]
+    before = [e for e in entries[: advanced[0]] if e is not Ellipsis]
+    place = len(before) if together else 0
     tensors = [(a, e) for a, e in enumerate(kept) if isinstance(e, Tensor)]
     shape = broadcast_shapes(*[t.shape for _, t in tensors])
     ids = tuple((a, checked_ids(broadcast(t, shape), view.shape[a], a, "index")) for a, t in tensors)
     return Selection(view, ids, place, unique)
+
+
+def _basic(entries: list[Entry]) -> list[int | slice | None]:
+    """The view that the entries take: whole axes for index tensors."""
+    return [slice(None) if isinstance(e, Tensor) else e for e in entries if not isinstance(e, EllipsisType)]
 
 
 def _entries(x: Tensor, key: Any) -> list[Entry]:
@@ -130,7 +137,8 @@ def _entries(x: Tensor, key: Any) -> list[Entry]:
     dots = [i for i, e in enumerate(entries) if e is Ellipsis]
     if len(dots) > 1:
         raise IndexOutOfRange("index: more than one ellipsis; use one")
-    fill: list[Any] = [slice(None)] * (x.ndim - used)
+    # An ellipsis that stands for no axes still parts the index tensors around it, as NumPy has it.
+    fill: list[Any] = [slice(None)] * (x.ndim - used) or [Ellipsis] * len(dots)
     at = dots[0] if dots else len(entries)
     return [*entries[:at], *fill, *entries[at + 1 :]]
 
@@ -145,6 +153,7 @@ def _entry(x: Tensor, entry: Any) -> Any:
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return entry
     if isinstance(entry, Tensor):
+        same_device("index", x.device, entry)
         if entry.dtype is not bool_ and not entry.dtype.is_integer:
             raise IndexOutOfRange(f"index: a tensor of {entry.dtype}; use integers or bool")
         return entry
@@ -172,7 +181,7 @@ def _without_masks(x: Tensor, entries: list[Entry]) -> tuple[Tensor, list[Entry]
     for entry in entries:
         if not isinstance(entry, Tensor) or entry.dtype is not bool_:
             result.append(entry)
-            axis += entry is not None
+            axis += entry is not None and entry is not Ellipsis
             continue
         covered = x.shape[axis : axis + entry.ndim]
         if entry.shape != covered:

@@ -5,6 +5,7 @@ What a user passes is checked where it enters an operation; from here on only ad
 
 from __future__ import annotations
 
+import atexit
 from array import array
 from collections.abc import Callable, Sequence
 from threading import local
@@ -85,6 +86,7 @@ class _Contexts(local):
 
 _contexts = _Contexts()
 _layouts: dict[Driver, dict[Shape, DeviceMemory]] = {}
+atexit.register(_layouts.clear)  # memory goes back while the drivers still work
 
 
 def context(device: Device) -> Context:

@@ -9,7 +9,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, packed
-from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.elementwise import as_tensor, same_device
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.indexing import gather, select, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
@@ -78,6 +78,7 @@ def _per_column(operation: str, t: Tensor | None, x: Tensor) -> Tensor | None:
     """A parameter as the kernels take it: the row's length, the row's dtype, contiguous."""
     if t is None:
         return None
+    same_device(operation, x.device, t)
     if t.shape != x.shape[-1:]:
         raise ShapeError(f"{operation}: a parameter of shape {t.shape} for rows of length {x.shape[-1]}")
     return packed(cast(t, float32 if x.dtype.short == "f8_e4m3" else x.dtype))
@@ -157,6 +158,8 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -
         raise ShapeError(f"rope: shape {x.shape}; it takes (batch, heads, length, features), features even")
     if cos.shape != sin.shape or cos.shape != (values.shape[2], values.shape[3] // 2):
         raise ShapeError(f"rope: tables {cos.shape} and {sin.shape} for {x.shape}; use (length, features/2)")
+    for table in (cos, sin):
+        same_device("rope", values.device, table)
     if values.dtype.short == "f8_e4m3":
         return cast(rope(cast(values, float32), cos, sin, interleaved=interleaved), values.dtype)
     source, tables = packed(values), [packed(cast(t, values.dtype)) for t in (cos, sin)]

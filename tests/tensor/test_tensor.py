@@ -182,11 +182,27 @@ def test_namespace_is_the_package() -> None:
 def test_other_devices() -> None:
     """A tensor moves by name; operations across devices name both."""
     t = rk.asarray([1.0, 2.0])
-    moved = t.to("emulator:gfx90a")
-    assert moved.device.info.name == "emulator:gfx90a" and moved.tolist() == [1, 2]
+    moved = t.to("emulator:gfx942:checked")
+    assert moved.device.info.name == "emulator:gfx942:checked" and moved.tolist() == [1, 2]
     assert t.to(t.device) is t and t.to_device(t.device) is t
-    with pytest.raises(ValueError, match="move one with to"):
-        rk.add(t, moved)
+    ids, other_ids = rk.asarray([0]), rk.asarray([0], device=moved.device)
+    for call in (
+        lambda: rk.add(t, moved),
+        lambda: rk.where(t > 0, t, moved),
+        lambda: rk.where(moved > 0, t, t),
+        lambda: rk.take(t, other_ids),
+        lambda: moved[ids],
+        lambda: moved[t > 0],
+        lambda: moved.__setitem__(0, t[0]),
+        lambda: moved.__setitem__(ids, 0.0),
+        lambda: rk.concat([t, moved]),
+        lambda: rk.layer_norm(t, moved),
+        lambda: rk.matmul(t, moved),
+        lambda: rk.take_along_axis(t, other_ids),
+        lambda: rk.embedding(rk.reshape(t, (2, 1)), other_ids),
+    ):
+        with pytest.raises(ValueError, match="move one with to"):
+            call()
     assert rk.zeros_like(moved).device == moved.device
 
 
