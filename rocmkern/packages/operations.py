@@ -71,8 +71,9 @@ def _by_tuning(
     found = tuned.find(table.arch, device.info.compute_units, **shape)
     if found is None:
         return None, f"no row for {', '.join(f'{k}={v}' for k, v in shape.items())}"
+    measured = {"splits": found.row.splits} if found.row.splits else {}
     try:
-        choice = table.named(found.row.kernel, device.info.compute_units, found.step, **problem)
+        choice = table.named(found.row.kernel, device.info.compute_units, found.step, **measured | problem)
     except KernelNotFound as error:
         return None, str(error)
     return choice, choice.explain()

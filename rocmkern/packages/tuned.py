@@ -36,6 +36,12 @@ class TunedRow:
         return str(self.values["kernelName"])
 
     @property
+    def splits(self) -> int:
+        """Into how many parts K was split, 0 where the table does not say."""
+        value = self.values.get("splitK")
+        return value if isinstance(value, int) else 0
+
+    @property
     def microseconds(self) -> float:
         value = self.values.get("us")
         return float(value) if isinstance(value, (int, float)) and value > 0 else float("inf")

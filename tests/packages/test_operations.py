@@ -123,6 +123,13 @@ def test_decision_explains_each_step(tmp_path: Path) -> None:
         return decide(KINDS["bf16gemm"], package(), device, tuned, **({"m": m} | shape | changed)).explain()
 
     assert f"{symbol} (tuned, M padded from 10 to 16)" in steps(10)
+    split_file = tmp_path / "split.csv"
+    kernel = "_ZN5aiter42I8gemm_bf16_perTokenI8_BpreShuffle_128x128E"
+    split_file.write_text(f"gfx,cu_num,M,N,K,splitK,us,kernelName\ngfx942,304,64,128,1024,3,5,{kernel}\n")
+    split = TunedTable.read([split_file])
+    choice = decide(KINDS["i8gemm"], package(), device, split, m=64, n=128, k=1024, bpreshuffle=1).choice
+    assert choice is not None
+    assert (choice.splits, choice.grid) == (3, (3, 1, 1))
     assert "tuned: select bf16gemm: the tables have no kernel gone" in steps(32)
     assert "heuristic: bf16gemm for m=32" in steps(32)
     assert "tuned: no row for M=2000, N=512, K=1024" in steps(2000)

@@ -342,6 +342,9 @@ def test_tuned_lookup_says_its_step(tmp_path: Path) -> None:
         found = table.find("gfx942", units, M=m, N=512, K=1024)
         assert found is not None
         assert (found.row.kernel, found.step) == (kernel, step)
+    exact = table.find("gfx942", 304, M=16, N=512, K=1024)
+    assert exact is not None
+    assert (exact.row.splits, exact.row.microseconds) == (0, 3.5)
     assert table.find("gfx942", 304, M=16, N=513, K=1024) is None
     assert table.find("gfx950", 256, M=16, N=512, K=1024) is None
     assert first.read_text() == TUNED
