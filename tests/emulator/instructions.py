@@ -108,7 +108,8 @@ class Dialect:
             f".globl {name}\n.p2align 8\n.type {name},@function\n{name}:\n{self.body(instruction)}\n"
             f".size {name}, .-{name}\n.section .rodata\n.p2align 6\n.amdhsa_kernel {name}\n"
             " .amdhsa_next_free_vgpr 64\n .amdhsa_next_free_sgpr 64\n .amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
-            f" .amdhsa_user_sgpr_count 2\n .amdhsa_group_segment_fixed_size 4096\n{extra}.end_amdhsa_kernel\n.text\n"
+            f" .amdhsa_user_sgpr_count 2\n .amdhsa_group_segment_fixed_size 4096\n .amdhsa_float_denorm_mode_32 3\n"
+            f"{extra}.end_amdhsa_kernel\n.text\n"
         )
 
     def metadata(self, names: list[str]) -> str:

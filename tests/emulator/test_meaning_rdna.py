@@ -160,3 +160,23 @@ def test_the_default_mode_may_be_set_again(target: str) -> None:
     )
     on.run("k", {})
     assert on.run("get", {}).scalar("s40") == 15
+
+
+@pytest.mark.parametrize("target", ["gfx1030", "gfx1100", "gfx1201"])
+@settings(max_examples=6, deadline=None)
+@given(seed=seeds, mask=masks, index=st.integers(0, 3))
+def test_moves_with_a_register_index_in_m0(target: str, seed: int, mask: int, index: int) -> None:
+    """M0 is added to the source's or to the destination's number."""
+    on = bench(target, {
+        "source": "s_mov_b32 m0, s24\n v_movrels_b32 v10, v2",
+        "destination": "s_mov_b32 m0, s24\n v_movreld_b32 v10, v2",
+    })  # fmt: skip
+    rng = np.random.default_rng(seed)
+    words = {r: integers(rng, "u32", on.lanes) for r in (2, 3, 4, 5, 10, 11, 12, 13)}
+    lanes = active(mask, on.lanes)
+    got = on.run("source", words, exec_mask=mask, scalars=(index,))
+    np.testing.assert_array_equal(got.vector(10), np.where(lanes, words[2 + index], words[10]))
+    got = on.run("destination", words, exec_mask=mask, scalars=(index,))
+    for i in range(4):
+        wanted = np.where(lanes & (i == index), words[2], words[10 + i])
+        np.testing.assert_array_equal(got.vector(10 + i), wanted)

@@ -13,6 +13,7 @@ from rocmkern.emulator.isa.target import Target, Words, literal
 
 Codes = tuple[int, ...]
 SDWA_SGPR_DST = 1 << 15
+RELATIVE = {"v_movrels_b32": 1, "v_movreld_b32": 8, "v_movrelsd_b32": 9}  # what M0 is added to, as gpr_index says it
 LOAD_SCALE = "v_mfma_ld_scale_b32"
 SCALED = 128  # added to an opcode: the matrix instruction that the scales before it belong to
 FORMAT_DWORDS = (8, 8, 6, 6, 4, 8, 8, 8)  # of an operand of v_mfma_*_f8f6f4 in format fp8 bf8 fp6 bf6 fp4
@@ -64,6 +65,8 @@ def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, co
             src.append(_short_source(t, slot, code))
     if "k" in row.flags:
         mods = _both_halves(mods)
+    if row.name in RELATIVE:
+        mods = evolve(mods, gpr_index=RELATIVE[row.name])
     dst = _short_dst(t, row, words[i] >> 17 & 255)
     if "w" in row.flags:
         dst = (*dst, *src)
@@ -200,6 +203,8 @@ def vop3(t: Target, pc: int, words: Words, i: int) -> Inst | None:
         mods = _with_dpp(mods, codes[0], words[i + size // 4 - 1], t.generation)
     if "k" in row.flags:
         mods = _both_halves(mods)
+    if row.name in RELATIVE:
+        mods = evolve(mods, gpr_index=RELATIVE[row.name])
     return Inst(pc, size, row.name, "VOP3", dst, src, mods)
 
 

@@ -10,6 +10,7 @@ from rocmkern.emulator.meaning.api import Context, Result, valu
 
 
 @valu("v_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32", "b32 = b32")
+@valu("v_movrels_b32 v_movreld_b32 v_movrelsd_b32", "b32 = b32")
 @valu("v_mov_b64", "b64 = b64")
 @valu("v_mov_b16", "b16 = b16")
 def move(c: Context, a: Value) -> Result:
