@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,7 +79,7 @@ def _from_tensor(x: Tensor, dtype: DType | None, device: DeviceLike, copy: bool 
 
 def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
     """Host data as an array of an element type that exists here."""
-    if isinstance(obj, np.ndarray | np.generic):
+    if isinstance(obj, np.ndarray | np.generic | memoryview | bytearray | array):
         return np.asarray(obj)
     try:
         values = np.asarray(obj)
@@ -88,7 +89,11 @@ def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
         raise OverflowError(f"asarray: {error}") from None
     if values.dtype.kind not in "biuf" or (values.dtype.kind == "u" and not hasattr(obj, "dtype")):
         return _ranged(obj, values, dtype)
-    if values.dtype == np.float64 and not isinstance(obj, memoryview) and dtype is None:
+    if values.dtype == np.float64 and (np.abs(values) >= 2.0**63).any():
+        exact = np.asarray(obj, object)  # NumPy makes floats of integers on both sides of 2^63
+        if all(isinstance(v, int) for v in exact.reshape(-1).tolist()):
+            return _ranged(obj, exact, dtype)
+    if values.dtype == np.float64 and dtype is None:
         with np.errstate(over="ignore"):
             return values.astype(np.float32)
     if dtype is not None and dtype.is_integer and values.dtype.kind == "i" and values.size:

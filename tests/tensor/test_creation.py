@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,12 @@ def test_python_numbers_and_lists() -> None:
     assert rk.asarray([1, 0], dtype=rk.bool_).tolist() == [True, False]
     assert rk.asarray([1.5, 2], dtype=rk.float16).tolist() == [1.5, 2]
     assert rk.asarray([2**63], dtype=rk.uint64).item() == 2**63
+    assert rk.asarray([2**63 + 1, 1], dtype=rk.uint64).tolist() == [2**63 + 1, 1]
+    assert rk.asarray([1e30, 1], dtype=rk.float64).tolist() == [1e30, 1]
     assert rk.asarray(range(3)).tolist() == [0, 1, 2]
-    assert rk.asarray(memoryview(b"ab")).tolist() == [97, 98]
+    for buffer in (memoryview(b"ab"), bytearray(b"ab"), array("B", b"ab")):
+        assert rk.asarray(buffer).tolist() == [97, 98] and rk.asarray(buffer).dtype is rk.uint8
+    assert rk.asarray(array("d", [1.5])).dtype is rk.float64
 
 
 def test_asarray_of_a_tensor_copies_only_when_asked() -> None:
