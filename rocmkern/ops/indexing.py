@@ -7,13 +7,14 @@ from typing import Final
 
 from rocmkern.dtypes import bool_, int64
 from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.plans import BLOCK
 from rocmkern.layout import broadcast_shapes, normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
 from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.launch import elementwise, empty, kernel, layout_info, word
+from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.rows_binary import equal
@@ -122,10 +123,10 @@ def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     result = empty((*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :]), x.dtype, x.device)
     if result.size:
         left, right = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
-        kernel(x.device, f"is_i64_{x.dtype.short}")(
-            result.size, result.size, 0, 0, ids.address, source.address, result.address, left, x.shape[axis], ids.size,
-            right,
-        )  # fmt: skip
+        plan = context(x.device).plan(plans_indexing.index_select, left * ids.size, right, x.dtype.itemsize)
+        kernel(x.device, f"is_i64_{x.dtype.short}").run(
+            plan, result.size, 0, 0, ids.address, source.address, result.address, left, x.shape[axis], ids.size, right
+        )
     return result
 
 
