@@ -85,6 +85,7 @@ def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> Entry:
             compiled.keep(name, fresh)
         rows = _ptx_rows(fresh.read_text()) if is_ptx(job.target) else manifest.kernel_rows(fresh.read_bytes())
         _check(job, rows)
+        fresh.chmod(0o644)  # lld marks it executable, the cache of compiled files does not
         fresh.replace(job.output)
     finally:
         fresh.unlink(missing_ok=True)
