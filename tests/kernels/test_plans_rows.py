@@ -70,6 +70,8 @@ def test_rows_that_fill_a_block_take_half_of_it() -> None:
     plan = plans_rows.normalization(16384, 16384, 4, device())
     assert plan.variant == "long_rows" and plan.block == (512, 1, 1)
     assert plans_rows.normalization(16384, 1024, 4, device()).block == (64, 4, 1)
+    assert plans_rows.norm(16384, 16384, 4, device()).block == (1024, 1, 1)
+    assert plans_rows.norm(16384, 16384, 2, device()).variant == "long_rows"
 
 
 @given(st.integers(0, 1 << 20), COLUMNS, st.integers(1, 1 << 10))
