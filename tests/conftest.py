@@ -16,7 +16,15 @@ pytest_plugins = ("tests.kernel_coverage",)
 settings.register_profile("rocmkern", deadline=None)
 settings.load_profile("rocmkern")
 
-DEVICES = ("emulator:gfx90a", "emulator:gfx942", "emulator:gfx950")
+# One device for each target that hsaco/ is built for.
+DEVICES = (
+    "emulator:gfx90a",
+    "emulator:gfx942",
+    "emulator:gfx950",
+    "emulator:gfx1030",
+    "emulator:gfx1100",
+    "emulator:gfx1201",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
