@@ -13,10 +13,10 @@ run: $(VENV)/.demo
 	$(VENV)/bin/rocmkern demo
 
 test: lint
-	$(PY) -m pytest -n $(JOBS) -m "not slow" --kernel-coverage
+	$(PY) -m pytest -n $(JOBS) -m "not slow" --kernel-coverage -rs
 
 test-all: lint
-	$(PY) -m pytest -n $(JOBS) --kernel-coverage
+	$(PY) -m pytest -n $(JOBS) --kernel-coverage -rs
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
