@@ -1,6 +1,8 @@
 """Times shipped kernels on the emulator against NumPy in the same process.
 
-    python benchmarks/bench_emulator.py [--device emulator:gfx942] [--log2 24]
+    python benchmarks/bench_emulator.py [--device emulator:gfx942]… [--log2 24]
+
+A table for each device, by default one of wave64 and one of wave32.
 
 Columns, in milliseconds: the first launch in this process, the best of the later ones, the first one in a second
 process (which finds on disk what this one compiled), NumPy's best, later launch / NumPy, and CPU time of both (all
@@ -138,26 +140,33 @@ def measure(device_name: str, log2: int, rounds: int) -> dict[str, list[float]]:
     return times
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="emulator:gfx942")
-    parser.add_argument("--log2", type=int, default=24, help="elements, as a power of two")
-    parser.add_argument("--json", action="store_true", help="print the first launches only, for the second process")
-    options = parser.parse_args()
-    if options.json:
-        print(json.dumps(measure(options.device, options.log2, 0)))
-        return
-    times = measure(options.device, options.log2, ROUNDS)
-    command = [sys.executable, __file__, "--json", "--device", options.device, "--log2", str(options.log2)]
+def table(device: str, log2: int) -> None:
+    """Measures a device, here and in a second process, and prints its table."""
+    times = measure(device, log2, ROUNDS)
+    command = [sys.executable, __file__, "--json", "--device", device, "--log2", str(log2)]
     second = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    x = np.random.default_rng(0).normal(size=1 << options.log2).astype(np.float32)
+    x = np.random.default_rng(0).normal(size=1 << log2).astype(np.float32)
     heads = ("first", "later", "2nd proc", "NumPy", "ratio", "CPU", "NumPy CPU", "ratio")
-    print(f"{options.device}, 2^{options.log2} f32\n{'':10}" + "".join(f"{h:>10}" for h in heads))
+    print(f"{device}, 2^{log2} f32\n{'':10}" + "".join(f"{h:>10}" for h in heads))
     for case in CASES:
         first, later, cpu = times[case.name]
         wall, numpy_cpu = _best(lambda case=case: case.reference(x), 5)  # type: ignore[misc]
         row = (first, later, second[case.name][0], wall, later / wall, cpu, numpy_cpu, cpu / numpy_cpu)
-        print(f"{case.name:10}" + "".join(f"{v:10.2f}" for v in row))
+        print(f"{case.name:10}" + "".join(f"{v:10.2f}" for v in row), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", action="append", help="may be repeated")
+    parser.add_argument("--log2", type=int, default=24, help="elements, as a power of two")
+    parser.add_argument("--json", action="store_true", help="print the first launches only, for the second process")
+    options = parser.parse_args()
+    devices = options.device or ["emulator:gfx942", "emulator:gfx1100"]
+    if options.json:
+        print(json.dumps(measure(devices[0], options.log2, 0)))
+        return
+    for device in devices:
+        table(device, options.log2)
 
 
 if __name__ == "__main__":
