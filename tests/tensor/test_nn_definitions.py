@@ -1,0 +1,110 @@
+"""The inference operations against their definitions in NumPy, so that they are tested where PyTorch is not installed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rocmkern as rk
+from rocmkern.errors import KernelIndexError
+
+RNG = np.random.default_rng(7)
+
+
+def single(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def near(found: rk.Tensor, expected: np.ndarray, tolerance: float = 2e-6) -> bool:
+    return found.shape == expected.shape and bool(np.allclose(found.numpy(), expected, rtol=tolerance, atol=tolerance))
+
+
+def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    e = np.exp(x.astype(np.float64) - x.max(axis, keepdims=True))
+    return np.asarray(e / e.sum(axis, keepdims=True))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax_and_its_logarithm(axis: int) -> None:
+    """Along any axis; large values do not overflow."""
+    x = single(4, 33, 5) * 50
+    assert near(rk.softmax(rk.asarray(x), axis=axis), softmax(x, axis))
+    shifted = x - x.max(axis, keepdims=True)
+    expected = shifted - np.log(np.exp(shifted.astype(np.float64)).sum(axis, keepdims=True))
+    assert near(rk.log_softmax(rk.asarray(x), axis=axis), expected)
+
+
+def test_log_softmax_far_below() -> None:
+    """A value 500 below the largest has log probability −500, not −∞."""
+    found = rk.log_softmax(rk.asarray(np.array([0.0, -500.0], np.float32))).numpy()
+    assert np.allclose(found, [0, -500])
+
+
+def test_layer_norm_and_rms_norm() -> None:
+    """Rows of mean 1000 keep their variance."""
+    x, w, b = single(6, 97) + 1000, single(97), single(97)
+    wide = x.astype(np.float64)
+    centred = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
+    assert near(rk.layer_norm(*map(rk.asarray, (x, w, b))), centred * w + b, 2e-4)
+    scaled = wide / np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-5)
+    assert near(rk.rms_norm(rk.asarray(x), rk.asarray(w)), scaled * w)
+
+
+def test_embedding_and_its_bounds() -> None:
+    """Rows by ids of any shape; an id outside is an IndexError, and the device goes on."""
+    table, ids = single(11, 7), np.array([[0, 10], [3, 3]])
+    assert np.array_equal(rk.embedding(rk.asarray(table), rk.asarray(ids)).numpy(), table[ids])
+    with pytest.raises(KernelIndexError, match="11"):
+        rk.embedding(rk.asarray(table), rk.asarray(np.array([11])))
+    assert np.array_equal(
+        rk.embedding(rk.asarray(table), rk.asarray(np.array([255], np.uint8) // 64)).numpy(), table[[3]]
+    )
+
+
+def test_attention_is_softmax_of_scaled_products() -> None:
+    """With and without a mask of what may be seen."""
+    q, k, v = single(2, 3, 5, 8), single(2, 3, 7, 8), single(2, 3, 7, 8)
+    scores = q.astype(np.float64) @ k.swapaxes(-1, -2) / np.sqrt(8)
+    on_device = [rk.asarray(a) for a in (q, k, v)]
+    assert near(rk.scaled_dot_product_attention(*on_device), softmax(scores) @ v)
+    mask = RNG.random((5, 7)) < 0.6
+    mask[:, 0] = True
+    masked = softmax(np.where(mask, scores, -1e30)) @ v
+    assert near(rk.scaled_dot_product_attention(*on_device, rk.asarray(mask)), masked)
+
+
+def test_cross_entropy_is_the_mean_negative_log_probability() -> None:
+    """Of the target's class."""
+    logits, targets = single(9, 13), RNG.integers(0, 13, 9)
+    expected = -np.log(softmax(logits)[np.arange(9), targets]).mean()
+    assert float(rk.cross_entropy(rk.asarray(logits), rk.asarray(targets))) == pytest.approx(expected, rel=1e-6)
+
+
+def test_one_hot_and_top_k() -> None:
+    """Rows of one; the largest with their places, the first of equals first."""
+    assert np.array_equal(rk.one_hot(rk.asarray(np.array([2, 0])), 3).numpy(), [[0, 0, 1], [1, 0, 0]])
+    values, places = rk.top_k(rk.asarray(np.array([[1.0, 5, 5, 2]], np.float32)), 3)
+    assert values.numpy().tolist() == [[5, 5, 2]]
+    assert places.numpy().tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 0, 1), (2, 1, 1), (1, 2, 2)])
+def test_conv2d_is_a_sum_over_windows(stride: int, padding: int, dilation: int) -> None:
+    """Every stride, padding and dilation, against windows of the padded image."""
+    x, w = single(2, 3, 9, 8), single(4, 3, 3, 2)
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    size = (2 * dilation + 1, dilation + 1)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, size, (2, 3))
+    windows = windows[:, :, ::stride, ::stride, ::dilation, ::dilation]
+    expected = np.einsum("bcyxij,ocij->boyx", windows, w)
+    found = rk.conv2d(rk.asarray(x), rk.asarray(w), stride=stride, padding=padding, dilation=dilation)
+    assert near(found, expected, 1e-5)
+
+
+def test_pools_and_nearest_resampling() -> None:
+    """Means and maxima of windows, a border dropped; each pixel repeated."""
+    x = single(1, 2, 5, 4)
+    windows = x[:, :, :4].reshape(1, 2, 2, 2, 2, 2)
+    assert near(rk.avg_pool2d(rk.asarray(x), 2), windows.mean((3, 5)))
+    assert near(rk.max_pool2d(rk.asarray(x), 2), windows.max((3, 5)))
+    assert near(rk.interpolate(rk.asarray(x), (10, 8)), x.repeat(2, 2).repeat(2, 3))
