@@ -1,4 +1,4 @@
-"""The inference operations against their definitions in NumPy, so that they are tested where PyTorch is not installed."""
+"""The inference operations against their definitions in NumPy: tested also where there is no PyTorch."""
 
 from __future__ import annotations
 
