@@ -118,3 +118,7 @@ class PackageError(RocmkernError, ValueError):
 
 class ConfigError(RocmkernError, ValueError):
     """A configuration says something that can't be done."""
+
+
+class TraceError(RocmkernError, RuntimeError):
+    """A trace is entered while another one is."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
-from rocmkern.errors import ClosedError
+from rocmkern.errors import TraceError
 
 if TYPE_CHECKING:
     from rocmkern.drivers.protocol import Driver
@@ -39,7 +39,7 @@ class Trace:
     def __enter__(self) -> Trace:
         global active
         if active is not None:
-            raise ClosedError("trace: another trace is entered already; leave it first")
+            raise TraceError("trace: another trace is entered already; leave it first")
         active = self
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -43,7 +44,7 @@ UNARY = {
     "gelu_quick": lambda x: x / (1 + np.exp(-1.702 * x)), "silu": lambda x: x / (1 + np.exp(-x)),
     "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
     "exp": np.exp,
-    "gelu_erf": lambda x: x * 0.5 * (1 + np.vectorize(__import__("math").erf)(x / 2**0.5)),
+    "gelu_erf": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / 2**0.5)),
 }  # fmt: skip
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 PADDED, TRANSPOSED = "(8,6,5,3)/f16/(1,8,60,360)", "(7,3,1,1)/bf16/(3,1,1,1)"

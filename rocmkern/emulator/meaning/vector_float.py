@@ -99,8 +99,7 @@ def multiply_legacy(c: Context, a: Value, b: Value) -> Result:
 @valu("v_pk_fmac_f16", "f16 = f16 f16 ^f16", packed=True)
 def multiply_add(c: Context, a: Value, b: Value, d: Value) -> Result:
     """One rounding."""
-    result = fused(c, a, b, d)
-    return result
+    return fused(c, a, b, d)
 
 
 @valu("v_fma_legacy_f32 v_fma_dx9_zero_f32", "f32 = f32 f32 f32")

@@ -1,0 +1,54 @@
+"""What a trace tells of the launches inside it."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import rocmkern as rk
+from rocmkern.errors import LaunchError, TraceError
+
+DEVICE = "emulator:gfx942"
+N = 1 << 18
+
+
+def test_launches_are_counted_and_timed() -> None:
+    """Each kernel with its launches; times are positive and no longer than what passed, the longest first."""
+    device = rk.Device(DEVICE)
+    x = rk.asarray(np.ones(N, np.float32), device=device)
+    began = time.perf_counter()
+    with rk.Trace() as trace:
+        for _ in range(3):
+            rk.exp(x)
+        rk.negative(x)
+    passed = 1e3 * (time.perf_counter() - began)
+    rk.exp(x)
+    rows = {row.kernel: row for row in trace.totals()}
+    assert {name: row.launches for name, row in rows.items()} == {"uexp_f32": 3, "uneg_f32": 1}
+    times = [row.milliseconds for row in trace.totals()]
+    assert times == sorted(times, reverse=True)
+    assert min(times) > 0
+    assert sum(times) <= passed
+
+
+def test_a_refused_launch_is_not_counted() -> None:
+    """A launch that the check refuses leaves the trace usable."""
+    device = rk.Device(DEVICE)
+    memory = device.alloc(256)
+    fill = rk.get_kernel("fill", "fill_f32", device)
+    with rk.Trace() as trace:
+        with pytest.raises(LaunchError):
+            fill(memory, 1.0, 64, grid=1, block=4096)
+        fill(memory, 1.0, 64, grid=1, block=64)
+    assert [(row.kernel, row.launches) for row in trace.totals()] == [("fill_f32", 1)]
+
+
+def test_traces_do_not_nest() -> None:
+    """A second trace inside the first is refused; afterwards a new one works."""
+    with rk.Trace(), pytest.raises(TraceError, match="leave it first"), rk.Trace():
+        pass
+    with rk.Trace() as trace:
+        pass
+    assert trace.totals() == []
