@@ -69,7 +69,7 @@ BINARY: list[tuple[str, float, float, float]] = [
     ("pow", 1.0, NAN, 1.0), ("pow", NAN, 0.0, 1.0), ("pow", NAN, 1.0, NAN), ("pow", 2.0, INF, INF),
     ("pow", 0.5, INF, 0.0), ("pow", 0.5, -INF, INF), ("pow", -1.0, INF, 1.0), ("pow", INF, -1.0, 0.0),
     ("pow", -INF, 3.0, -INF), ("pow", -INF, -3.0, -0.0), ("pow", -0.0, 3.0, -0.0), ("pow", -0.0, -3.0, -INF),
-    ("pow", 0.0, -2.0, INF), ("pow", -2.0, 0.5, NAN), ("pow", -0.0, 2.0, 0.0),
+    ("pow", 0.0, -2.0, INF), ("pow", -2.0, 0.5, NAN), ("pow", -INF, 0.5, INF), ("pow", -0.0, 2.0, 0.0),
     ("remainder", 1.0, 0.0, NAN), ("remainder", INF, 1.0, NAN), ("remainder", 1.0, INF, 1.0),
     ("remainder", -1.0, INF, INF), ("remainder", 0.0, -1.0, -0.0), ("remainder", -0.0, 1.0, 0.0),
     ("remainder", 5.0, -3.0, -1.0), ("remainder", 1.0, -INF, -INF),
