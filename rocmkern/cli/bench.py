@@ -35,18 +35,25 @@ class Row:
 def measure(operation: Operation, ours: Library, peers: Sequence[Library], budget: float) -> Row:
     """Time one operation in every library. A peer that fails is named on stderr and left out of the row."""
 
-    def rate(library: Library) -> float:
-        return operation.work / library.seconds(library.calls[operation.name], budget) / 1e9
-
-    mine, rates = rate(ours), {}
-    for peer in peers:
-        try:
-            rates[peer.name] = rate(peer)
-        except Exception as error:
-            reason = (str(error).splitlines() or [""])[0]
-            Console(stderr=True).print(f"{operation.name}: {peer.name} failed: {type(error).__name__}: {reason}")
+    mine = _rate(operation, ours, budget)
+    timed = ((peer.name, _rate_or_reason(operation, peer, budget)) for peer in peers)
+    rates = {name: rate for name, rate in timed if rate is not None}
     over = {name: mine / theirs for name, theirs in rates.items()}
     return Row(operation.family, operation.name, operation.unit, mine, rates, over)
+
+
+def _rate(operation: Operation, library: Library, budget: float) -> float:
+    return operation.work / library.seconds(library.calls[operation.name], budget) / 1e9
+
+
+def _rate_or_reason(operation: Operation, library: Library, budget: float) -> float | None:
+    """The rate; None where another library's own error was printed instead."""
+    try:
+        return _rate(operation, library, budget)
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0]
+        Console(stderr=True).print(f"{operation.name}: {library.name} failed: {type(error).__name__}: {reason}")
+        return None
 
 
 def plot(rows: Sequence[Row], title: str, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import statistics
 import time
@@ -196,8 +197,7 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
 
 
 def _cupy(device: rk.Device, data: Data) -> list[Library]:
-    import cupy
-
+    cupy: Any = importlib.import_module("cupy")  # no stubs, and rarely there
     kind, _, ordinal = device.info.name.partition(":")
     if not cupy.is_available() or (kind == "hip") != bool(cupy.cuda.runtime.is_hip):
         return []
