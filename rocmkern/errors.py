@@ -64,6 +64,10 @@ class KernelTimeout(RocmkernError, TimeoutError):
     """A kernel ran longer than the watchdog allows, or can never finish."""
 
 
+class BarrierDeadlock(KernelTimeout):
+    """Waves of a workgroup wait at a barrier that another one of its waves never reached."""
+
+
 class UnsupportedInstruction(RocmkernError, NotImplementedError):
     """The emulator met an instruction it does not know."""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from rocmkern.emulator import program
 from rocmkern.runtime import Device
 from tests import hip_double
 
@@ -45,6 +46,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def device(request: pytest.FixtureRequest) -> Device:
     """Each device that kernels are tested on."""
     return Device(request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def background_failures() -> Iterator[None]:
+    """What fails to compile in the background fails the run, at the latest here."""
+    yield
+    program.settle()
+    program.warn_of_failures()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import os
 import struct
 import threading
 import time
+from collections import defaultdict
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
@@ -21,7 +22,7 @@ from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
 from rocmkern.emulator.program import Program
 from rocmkern.emulator.shadow import AFTER_FREE, LDS_RECORD_BYTES, RACE, UNALLOCATED, UNWRITTEN
-from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault
+from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
 ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
@@ -36,6 +37,7 @@ DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell h
 SCRATCH_LANES: Final = 64
 WAVE_SKEW: Final = 320  # so that equal registers of neighbouring waves fall into different cache sets
 LDS_SLACK: Final = 64
+BARRIER_BYTES: Final = 4  # of the instruction
 
 
 @define(eq=False)
@@ -75,17 +77,25 @@ class Worker:
     def quota(self, groups: int) -> None:
         ctypes.c_int64.from_address(self.address + at.WORKER_QUOTA).value = groups
 
-    def paused_at(self, stride: int) -> int:
-        """Address of the instruction at which the last wave ran out of fuel."""
-        number = ctypes.c_uint32.from_address(self.address + at.WORKER_WAVE).value - 1
-        wave = self._addresses["waves"] + number * stride
-        operation = ctypes.c_uint64.from_address(wave + at.WAVE_NEXT).value
-        return ctypes.c_uint64.from_address(operation + at.OP_PC).value
+    @property
+    def wave_number(self) -> int:
+        """The wave that `run` stopped at; the one after it where it ran out of fuel."""
+        return ctypes.c_uint32.from_address(self.address + at.WORKER_WAVE).value
 
-    def current_wave(self, stride: int) -> int:
-        """Address of the wave that `run` stopped at."""
-        number = ctypes.c_uint32.from_address(self.address + at.WORKER_WAVE).value
+    @property
+    def is_in_group(self) -> bool:
+        """Whether a workgroup is under way."""
+        return bool(ctypes.c_uint32.from_address(self.address + at.WORKER_ACTIVE).value)
+
+    def wave(self, number: int, stride: int) -> int:
+        """Address of a wave."""
         return self._addresses["waves"] + number * stride
+
+
+def next_pc(wave: int) -> int:
+    """Address of the instruction that a wave goes on with."""
+    operation = ctypes.c_uint64.from_address(wave + at.WAVE_NEXT).value
+    return ctypes.c_uint64.from_address(operation + at.OP_PC).value
 
 
 @frozen
@@ -172,7 +182,7 @@ class Machine:
     def launch(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
         """Run a kernel to its end.
 
-        Raises MemoryFault, KernelTimeout, UnsupportedInstruction.
+        Raises MemoryFault, KernelTimeout, BarrierDeadlock, UnsupportedInstruction.
         """
         geometry = Geometry(grid, block, shared_bytes)
         if geometry.groups and geometry.threads:
@@ -266,6 +276,10 @@ class Launch:
                 count = min(self.machine.threads - 1, left)
                 helpers += [self.machine.pool.submit(self._help) for _ in range(count)]
             self._slices(worker, took / FIRST_QUOTA)
+        except KernelTimeout as error:
+            self._stop()
+            causes = (error, *(helper.exception() for helper in helpers))
+            raise next((c for c in causes if isinstance(c, BarrierDeadlock)), error) from None
         except BaseException:
             self._stop()
             raise
@@ -309,6 +323,8 @@ class Launch:
         began = time.thread_time()
         while True:
             status = run(address)
+            if status == at.STOPPED and self._is_overdue:
+                raise self._overdue(worker)
             if status in (at.FINISHED, at.STOPPED) or self._has_fault:
                 self._program.warm(kernel, time.thread_time() - began)
                 return None
@@ -317,19 +333,42 @@ class Launch:
                 continue
             took = time.thread_time() - began
             if worker.quota > 0:
-                self._program.warm(kernel, took, worker.paused_at(self._stride))
+                self._program.warm(kernel, took, next_pc(worker.wave(worker.wave_number - 1, self._stride)))
             else:
                 self._program.warm(kernel, took)
-            if time.monotonic() > self._deadline:
-                raise KernelTimeout(
-                    f"launch: {kernel.name} did not end within {self.machine.timeout_s:g} s;"
-                    " raise the limit if it is right to take that long"
-                )
+            if self._is_overdue:
+                raise self._overdue(worker)
             return took
+
+    @property
+    def _is_overdue(self) -> bool:
+        return time.monotonic() > self._deadline
+
+    def _overdue(self, worker: Worker) -> KernelTimeout:
+        """Why a launch that took too long does not end, as far as a worker's workgroup tells."""
+        late = f"launch: {self.entry.kernel.name} did not end within {self.machine.timeout_s:g} s"
+        waves = [worker.wave(i, self._stride) for i in range(self.geometry.waves(self.entry.kernel.wave_size))]
+        by_status = defaultdict[int, list[str]](list)
+        for number, wave in enumerate(waves if worker.is_in_group else ()):
+            status = ctypes.c_uint32.from_address(wave + at.WAVE_STATUS).value
+            place = self._position(next_pc(wave)) - (BARRIER_BYTES if status == at.WAITING else 0)
+            by_status[status].append(f"{number} at pc {place:#x}")
+        if not by_status[at.WAITING] or not by_status[at.READY]:
+            return KernelTimeout(f"{late}; raise the limit if it is right to take that long")
+        group = struct.unpack("<III", ctypes.string_at(waves[0] + at.WAVE_GROUP, 12))
+        return BarrierDeadlock(
+            f"{late}: in workgroup {group} these waves wait at a barrier: {', '.join(by_status[at.WAITING])};"
+            f" these did not reach it: {', '.join(by_status[at.READY])}; let every wave that does not end reach it,"
+            " or raise the limit if it is right to take that long"
+        )
+
+    def _position(self, address: int) -> int:
+        """A code address as a place in the kernel."""
+        return address - self._program.base - self.entry.kernel.entry_address
 
     def _translate(self, worker: Worker) -> None:
         """Go on at a code address that was not translated yet."""
-        wave = worker.current_wave(self._stride)
+        wave = worker.wave(worker.wave_number, self._stride)
         address = ctypes.c_uint64.from_address(wave + at.WAVE_PC).value
         kernel = self.entry.kernel
         operation = self._program.operation(address, kernel.wave_size, kernel.name)
@@ -348,11 +387,9 @@ class Launch:
         )
         if not fault:
             return
-        kernel = self.entry.kernel
-        position = pc - self._program.base - kernel.entry_address
         raise MemoryFault(
-            f"launch: {kernel.name}: {describe(kind, size, address)} by lane {lane} of wave {wave},"
-            f" workgroup ({x}, {y}, {z}), pc {position:#x} in the kernel; {self._place(kind, address)}"
+            f"launch: {self.entry.kernel.name}: {describe(kind, size, address)} by lane {lane} of wave {wave},"
+            f" workgroup ({x}, {y}, {z}), pc {self._position(pc):#x} in the kernel; {self._place(kind, address)}"
         )
 
     def _place(self, kind: int, address: int) -> str:

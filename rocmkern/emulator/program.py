@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import struct
 import threading
-from collections import defaultdict
+import warnings
+from collections import defaultdict, deque
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import blake2b
 
@@ -46,15 +48,30 @@ class Heat:
     looked_up: bool = False  # whether earlier runs compiled it
     seconds: float = 0.0
     under_way: bool = False
+    failed: bool = False
     entries: frozenset[int] = frozenset()
     loops: set[int] = field(factory=set)
-    job: Future[None] | None = None
 
 
 HOT_S = 0.1  # seconds in tier 0 after which compiling pays: it costs 0.1 to 0.5 s and runs 4 to 6 times as fast
 MOST_WAITING = 2  # jobs: an interpreter that ends waits for them; who finds no place asks again later
 _waiting = set[tuple[int, str]]()
 COMPILER = ThreadPoolExecutor(1, thread_name_prefix="rocmkern-compiler")
+_failures = deque[str]()  # of the background that nobody was told of yet
+
+
+def warn_of_failures() -> None:
+    """Issue what failed in the background as warnings of the thread that calls."""
+    while _failures:
+        warnings.warn(_failures.popleft(), RuntimeWarning, stacklevel=2)
+
+
+def settle() -> None:
+    """Wait until nothing compiles in the background."""
+    COMPILER.submit(lambda: None).result()
+
+
+atexit.register(warn_of_failures)
 
 
 @define(eq=False, slots=False)
@@ -113,6 +130,7 @@ class Program:
         """Address of the first operation of a kernel."""
         first = self.operation(self.base + kernel.entry_address, wave_size, kernel.name)
         heat = self._heat[kernel.name]
+        warn_of_failures()
         if self.compiles and not heat.looked_up:
             heat.looked_up = True
             units = {pc: a for pc, a in self.library.known_units(self._key(kernel)).items() if pc in self._operations}
@@ -167,15 +185,21 @@ class Program:
         if not self.compiles or (heat.entries and (loop is None or loop in heat.entries)):
             return
         heat.seconds += seconds
-        if heat.seconds >= HOT_S and not heat.under_way and len(_waiting) < MOST_WAITING:
+        if heat.seconds >= HOT_S and not heat.under_way and not heat.failed and len(_waiting) < MOST_WAITING:
             heat.seconds, heat.under_way = 0.0, True
             extra = {loop} if loop is not None else set[int]()
             _waiting.add((id(self), kernel.name))
-            heat.job = COMPILER.submit(self._compile_in_background, kernel, extra)
+            COMPILER.submit(self._compile_in_background, kernel, extra)
 
     def _compile_in_background(self, kernel: Kernel, extra: set[int]) -> None:
         try:
             self.compile(kernel, extra)
+        except Exception as error:
+            self._heat[kernel.name].failed = True
+            _failures.append(
+                f"compile: {kernel.name} for {self.code.target} stays in the emulator's slow tier:"
+                f" {type(error).__name__}: {error}; please report this"
+            )
         finally:
             _waiting.discard((id(self), kernel.name))
             self._heat[kernel.name].under_way = False
@@ -227,7 +251,7 @@ class Program:
                 self._write(where, handlers[shapes[pc]], pc, values)
                 where += at.OP_SIZE
             if goes_on:
-                self._write(where, branch, trace[-1], [])
+                self._write(where, branch, last[1].pc + last[1].size, [])
                 placed.append((where, trace[-1], last[1].pc + last[1].size))
         for where, _, target in placed:
             if target is not None:

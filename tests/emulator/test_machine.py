@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import re
 import threading
 
 import numpy as np
@@ -10,8 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocmkern.errors import KernelNotFound, KernelTimeout, MemoryFault, UnsupportedInstruction
-from tests.emulator.device import TARGETS, bench
+from rocmkern.codeobject import Kernel
+from rocmkern.emulator import program
+from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.program import Program
+from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault, UnsupportedInstruction
+from tests.emulator.device import TARGETS, Bench, bench
+from tests.samples import compile_hip
 
 AFFINE = """
 KERNEL void affine(unsigned n, const float *x, float *out, float mul, float add) {
@@ -72,6 +78,68 @@ def test_runaway_kernel_is_stopped() -> None:
     finally:
         device.machine.timeout_s = before
     device.run("spin", np.ones(1, np.uint32), grid=40)
+
+
+def test_failure_in_the_background_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the compiled tier fails, the next launch warns once with the kernel and the cause, and all goes on."""
+    attempts = list[str]()
+
+    def fail(_: Program, kernel: Kernel, extra: object) -> None:
+        attempts.append(kernel.name)
+        raise OSError("no room")
+
+    monkeypatch.setattr(Program, "compile", fail)
+    monkeypatch.setattr(program, "HOT_S", 0)
+    machine = Machine("gfx942")
+    device = Bench(machine, machine.load(compile_hip(AFFINE)))
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    arguments = np.uint32(64), x, out, np.float32(3), np.float32(0)
+    device.run("affine", *arguments)
+    program.settle()
+    with pytest.warns(RuntimeWarning, match=r"compile: affine for gfx942 stays in .* slow tier: OSError: no room"):
+        device.run("affine", *arguments)
+    device.run("affine", *arguments)
+    program.settle()
+    device.run("affine", *arguments)
+    assert attempts == ["affine"]
+    assert (out == 3).all()
+
+
+MISSED_BARRIER = """
+KERNEL void missed(volatile unsigned *flag) {
+    if (__builtin_amdgcn_readfirstlane(__builtin_amdgcn_workitem_id_x() >> 6) == 1) {
+        while (*flag == 0) {}
+    }
+    __builtin_amdgcn_s_barrier();
+    *flag = 2;
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1201"])
+def test_deadlocked_barrier_is_named(target: str) -> None:
+    """The error says which waves wait for one that loops for ever, where each is, and the device goes on working."""
+    device = bench(MISSED_BARRIER, target)
+    device.machine.timeout_s, before = 0.2, device.machine.timeout_s
+    per_64 = 64 // device.module.kernel("missed").kernel.wave_size
+    waves = [f"{i} at pc 0x[0-9a-f]+" for i in range(3 * per_64)]
+    at_barrier, on_their_way = [*waves[:per_64], *waves[2 * per_64 :]], waves[per_64 : 2 * per_64]
+    message = (
+        rf"missed did not end within 0\.2 s: in workgroup \(\d+, 0, 0\) these waves wait at a barrier:"
+        rf" {', '.join(at_barrier)}; these did not reach it: {', '.join(on_their_way)};"
+    )
+    try:
+        with pytest.raises(BarrierDeadlock, match=message) as caught:
+            device.run("missed", np.zeros(1, np.uint32), grid=40, block=192)
+    finally:
+        device.machine.timeout_s = before
+    code, entry = device.module.program, device.module.kernel("missed").kernel.entry_address
+    waiting = {int(pc, 16) for pc in re.findall("pc (0x[0-9a-f]+)", str(caught.value).partition("; these")[0])}
+    start = code.base + entry - code.text_start
+    assert {code.instructions[start + pc][0].unit for pc in waiting} == {"barrier"}
+    flag = np.ones(1, np.uint32)
+    device.run("missed", flag, grid=40, block=192)
+    assert flag[0] == 2
 
 
 def test_keyboard_interrupt_stops_a_kernel() -> None:
