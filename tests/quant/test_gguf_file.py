@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmkern.dtypes import bfloat16, float32
-from rocmkern.errors import GgufError
+from rocmkern.errors import GgufError, GgufUnavailable
 from rocmkern.kernels.block_formats import FORMATS, BlockFormat
-from rocmkern.quant.gguf_file import KINDS, load_gguf
+from rocmkern.quant.gguf_file import load_gguf
 
 Array = np.ndarray[Any, Any]
 
@@ -49,14 +50,6 @@ def sample(tmp_path: Path) -> Path:
             "weights": (random_blocks(FORMATS[0], 2, 64), gguf.GGMLQuantizationType.Q4_0),
         },
     )
-
-
-def test_numbers_of_types_are_ggmls() -> None:
-    """Each ggml type number stands for the type of that name."""
-    floats = {"F32": "float32", "F16": "float16", "F64": "float64", "BF16": "bfloat16"}
-    for number, kind in KINDS.items():
-        name = gguf.GGMLQuantizationType(number).name
-        assert kind.name == floats.get(name, name.lower() if isinstance(kind, BlockFormat) else f"int{name[1:]}")
 
 
 @pytest.mark.parametrize("row", FORMATS, ids=lambda row: row.name)
@@ -109,15 +102,16 @@ def test_every_truncation_is_named(sample: Path, tmp_path: Path) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(position=st.integers(0, 450), byte=st.integers(0, 255))
-def test_damage_is_an_error_or_harmless(position: int, byte: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Any changed byte gives a GgufError or a file whose tensors lie within it."""
+@given(position=st.integers(0, 450), damage=st.binary(min_size=1, max_size=8))
+def test_damage_is_an_error_or_harmless(position: int, damage: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Any changed bytes give a GgufError or a file whose tensors lie within it."""
     folder = tmp_path_factory.getbasetemp()
     path = folder / "whole.gguf"
     if not path.exists():
         write(path, {"w": (random_blocks(FORMATS[0], 2, 64), gguf.GGMLQuantizationType.Q4_0)})
     content = bytearray(path.read_bytes())
-    content[position % len(content)] = byte
+    position %= len(content)
+    content[position : position + len(damage)] = damage[: len(content) - position]
     broken = folder / "broken.gguf"
     broken.write_bytes(content)
     try:
@@ -160,18 +154,26 @@ def test_a_shape_beyond_the_file_is_truncation(sample: Path) -> None:
         load_gguf(sample)
 
 
+def key(kind: int, value: bytes) -> bytes:
+    """A file with the key 'k' alone, then zeros."""
+    return b"GGUF" + struct.pack("<IQQQ1sI", 3, 0, 1, 1, b"k", kind) + value + bytes(4096)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "0 bytes, too short"),
-        (b"\x7fELF\2\1\1" + bytes(40), "begins with b'.x7fELF'"),
-        (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1; 2 and 3 are known"),
+        (b"", "empty file"),
+        (b"GG", "4 bytes should follow byte 0, 2 do"),
+        (b"\x7fELF\2\1\1" + bytes(40), "magic invalid"),
+        (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1 "),
         (b"GGUF" + struct.pack(">I", 3) + bytes(16), "big-endian"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 0), "tensor 0 of 1152921504606846976"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "key 0 of 1152921504606846976"),
-        (b"GGUF" + struct.pack("<IQQQ1sIIQ", 3, 0, 1, 1, b"k", 9, 8, 2**50), "'k' claims 1125899906842624 strings"),
-        (b"GGUF" + struct.pack("<IQQQ1sI", 3, 0, 1, 1, b"k", 77), "'k' has value type 77"),
-        (b"GGUF" + struct.pack("<IQQQ1sIIQ", 3, 0, 1, 1, b"k", 9, 9, 1), "'k' is an array of value type 9"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 0), "8 bytes should follow byte 24, 0 do: it is truncated"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "8 bytes should follow byte 24, 0 do"),
+        (key(9, struct.pack("<IQ", 8, 2**50)), "9007199254740992 bytes should follow byte 49, 4096 do"),
+        (key(9, struct.pack("<IQ", 0, 2**50)), "1125899906842624 bytes should follow byte 49, 4096 do"),
+        (key(9, struct.pack("<IQ", 9, 1)), "an array of value type 9 at byte 37"),
+        (key(8, struct.pack("<Q", 2**63)), "9223372036854775808 bytes should follow byte 45"),
+        (key(77, b""), "77 is not a valid GGUFValueType"),
     ],
 )
 def test_headers_that_lie_are_refused(content: bytes, words: str, tmp_path: Path) -> None:
@@ -186,3 +188,11 @@ def test_a_missing_file_is_pythons_own_error(tmp_path: Path) -> None:
     """No file: FileNotFoundError, as open() says it."""
     with pytest.raises(FileNotFoundError):
         load_gguf(tmp_path / "none.gguf")
+
+
+def test_without_the_package_the_error_names_it(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is an extra; its absence is an ImportError that says what to install."""
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    monkeypatch.delitem(sys.modules, "rocmkern.quant.gguf_reader", raising=False)
+    with pytest.raises(GgufUnavailable, match=r"pip install rocmkern\[quant\]"):
+        load_gguf(sample)
