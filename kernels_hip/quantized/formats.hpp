@@ -16,10 +16,10 @@ constexpr u32 UNIT = 32;
 
 // `matrix` must be aligned to the largest power of two, up to 16, that divides a block's bytes: then all blocks are,
 // and targets without unaligned loads need not load bytes.
-template <typename F>
-RK_DEVICE const u8 *block_at(const u8 *matrix, u64 index) {
+template <typename F, typename Byte>
+RK_DEVICE Byte *block_at(Byte *matrix, u64 index) {
     constexpr u32 power = F::BYTES & (~F::BYTES + 1), alignment = power < 16 ? power : 16;
-    return static_cast<const u8 *>(__builtin_assume_aligned(matrix + index * F::BYTES, alignment));
+    return static_cast<Byte *>(__builtin_assume_aligned(matrix + index * F::BYTES, alignment));
 }
 
 RK_DEVICE u32 word(const u8 *at) {

@@ -33,10 +33,9 @@ RK_DEVICE void store(u8 *at, u32 value) {
     __builtin_memcpy(at, &value, sizeof value);
 }
 
-// As bits: clang for NVPTX loses the low byte of an f16 that it stores at any address.
+// Never by bytes: of a register that a conversion to f16 has written, ptxas makes `st.b8` store the number as an integer.
 RK_DEVICE void store(u8 *at, f16 value) {
-    const u16 bits = bit_cast<u16>(value);
-    __builtin_memcpy(at, &bits, sizeof bits);
+    __builtin_memcpy(__builtin_assume_aligned(at, sizeof value), &value, sizeof value);
 }
 
 // To 0…highest, NaN to 0.
@@ -181,7 +180,7 @@ RK_DEVICE void quantize_block<Q8_0>(const Pack<f32, 4> &x, u32 part, u8 *block) 
 template <typename F, typename T>
 RK_DEVICE void quantize_blocks(const T *values, u8 *blocks, u64 count) {
     for (u64 quad = global_thread(); quad < count * 8; quad += global_threads()) {
-        quantize_block<F>(quad_at(values + quad * 4), u32(quad % 8), blocks + quad / 8 * F::BYTES);
+        quantize_block<F>(quad_at(values + quad * 4), u32(quad % 8), block_at<F>(blocks, quad / 8));
     }
 }
 
@@ -201,7 +200,7 @@ RK_DEVICE void quantize_activations(const T *values, u8 *blocks, u32 columns, u3
             }
         }
         const u32 part = u32(quad % 8);
-        u8 *block = target + quad / 8 * Q8_1::BYTES;
+        u8 *block = block_at<Q8_1>(target, quad / 8);
         const f32 scale = magnitude_max(x) / 127;
         const f32 sum = group_reduce<Sum<f32>, 8>(joined<Sum<f32>>(x));
         u32 quants = 0;

@@ -171,7 +171,7 @@ RK_DEVICE void quantize_with_minima(const T *values, u8 *blocks, u64 count) {
     for (u64 task = global_thread(); task < count * 8; task += global_threads()) {
         const u32 part = u32(task % 8);
         const T *x = values + task / 8 * 256;
-        u8 *block = blocks + task / 8 * F::BYTES;
+        u8 *block = block_at<F>(blocks, task / 8);
         const SuperBlock scales = rounded_scales(fit_with_minimum(x + part * 32, S::HIGHEST, S::FIRST, S::OFFSETS));
         store_scales(block, part, scales);
         const f32 scale = f32(scales.scale) * f32(scales.own_scale);
@@ -248,7 +248,7 @@ RK_DEVICE void quantize_around_zero(const T *values, u8 *blocks, u64 count) {
     for (u64 task = global_thread(); task < count * 16; task += global_threads()) {
         const u32 part = u32(task % 16);
         const T *x = values + task / 16 * 256;
-        u8 *block = blocks + task / 16 * Q6_K::BYTES;
+        u8 *block = block_at<Q6_K>(blocks, task / 16);
         const f32 fitted = fit_around_zero(x + part * 16);
         const f32 extreme = value_of(group_reduce<Maximum<u64>, 16>(ranked(fitted, part)));
         const f32 factor = fabs(extreme) < 1e-15f ? 0 : -128 / extreme;
