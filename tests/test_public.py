@@ -32,14 +32,10 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_import_is_light() -> None:
-    """Importing loads neither the HIP bindings, nor LLVM, nor NumPy, and takes less than 150 ms."""
+    """Importing loads no other package: neither the HIP bindings, nor LLVM, nor NumPy."""
     code = (
-        "import sys, time; start = time.perf_counter(); import rocmkern; took = time.perf_counter() - start;"
-        "print(took, *(m for m in ('hip', 'rocm', 'llvmlite', 'numpy') if m in sys.modules))"
+        "import sys; before = set(sys.modules); import rocmkern;"
+        "print(*{m.split('.')[0] for m in set(sys.modules) - before} - sys.stdlib_module_names)"
     )
-    runs = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-        for _ in range(3)
-    ]
-    assert [run[1:] for run in runs] == [[], [], []]
-    assert min(float(run[0]) for run in runs) < 0.15
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert found == ["rocmkern"]
