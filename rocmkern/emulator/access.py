@@ -10,11 +10,10 @@ from attrs import frozen
 
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.addresses import OUTSIDE, Space
+from rocmkern.emulator.consecutive import LANES, load_rows, store_rows
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.meaning.api import Access, Context, Row
 from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
-
-LANES = 16
 
 
 @frozen
@@ -153,16 +152,14 @@ class AccessFunction:
                 value = w.load(pointer, f"i{a.bits}", LANES).cast(a.extend, "i32")
                 self._put(w, value, 0, offset)
                 return
-            data = w.load(pointer, "i32", LANES * n)
-            for i in range(n):
-                value = w.shuffle(data, None, [lane * n + i for lane in range(LANES)]) if n > 1 else data
+            for i, value in enumerate(load_rows(w, pointer, n)):
                 w.store(value, self._row(w, "%result", i, offset), 4)
             return
         if a.bits < 32:
             w.store(self._take(w, 0, offset, LANES).trunc(f"i{a.bits}"), pointer)
             return
         rows = [w.load(self._row(w, "%data", i, offset), "i32", LANES, 4) for i in range(n)]
-        w.store(interleave(w, rows), pointer)
+        store_rows(w, rows, pointer)
 
     # One lane.
 
@@ -303,15 +300,3 @@ class Spaces:
             is_shared = high.eq(at.SHARED_APERTURE)
             address, inside = is_shared.select(shared, address), is_shared.select(shared_inside, inside)
         return address, inside
-
-
-def interleave(w: Writer, rows: list[Value]) -> Value:
-    """Lanes of several registers as they lie in memory: lane 0 of each, lane 1 of each, …"""
-    if len(rows) == 1:
-        return rows[0]
-    lanes, n = rows[0].lanes, len(rows)
-    power = 1 << (n - 1).bit_length()
-    padded = rows + [rows[-1]] * (power - n)
-    while len(padded) > 1:
-        padded = [w.shuffle(a, b, list(range(2 * a.lanes))) for a, b in zip(padded[::2], padded[1::2], strict=True)]
-    return w.shuffle(padded[0], None, [i * lanes + lane for lane in range(lanes) for i in range(n)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import define
 
 from rocmkern.emulator import layout as at
-from rocmkern.emulator.access import interleave
+from rocmkern.emulator.consecutive import load_rows, store_rows
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import Access, Row
@@ -185,9 +185,7 @@ class InlineMemory:
                 value = (old & 0xFFFF0000) | (value & 0xFFFF) if low else (old & 0xFFFF) | value.shl(16)
             regs.write_vector(("dst", 0), 0, number, value, None)
             return
-        data = w.load(pointer, "i32", lanes * n)
-        for i in range(n):
-            value = w.shuffle(data, None, [lane * n + i for lane in range(lanes)]) if n > 1 else data
+        for i, value in enumerate(load_rows(w, pointer, n)):
             regs.write_vector(("dst", 0), i, number, value, None)
 
     def _store(self, pointer: Value, chunk: int, data: int) -> None:
@@ -202,7 +200,7 @@ class InlineMemory:
             rows = [regs.vector(("src", data + i // access.count), i % access.count, number) for i in range(n)]
         else:
             rows = [regs.vector(("src", data), i, number) for i in range(n)]
-        w.store(interleave(w, rows), pointer)
+        store_rows(w, rows, pointer)
 
 
 @define
