@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import define
 
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.consecutive import load_rows, store_rows
+from rocmkern.emulator.inline import Inline
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import Access, Row
 from rocmkern.emulator.operands import CONSTANTS, NULL
-
-if TYPE_CHECKING:
-    from rocmkern.emulator.tier1 import Inline
 
 GLOBAL: Final = frozenset({"GLOBAL", "VGLOBAL", "FLAT", "VFLAT"})
 LDS: Final = frozenset({"DS", "VDS"})

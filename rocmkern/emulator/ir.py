@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from typing import Final
 from attrs import define, field
 
 WIDTH: Final[dict[str, int]] = {
-    "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64, "ptr": 64,
+    "i1": 1, "i4": 4, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64,
+    "ptr": 64,
 }  # fmt: skip
 FLOATS: Final = frozenset({"half", "float", "double"})
 INT_OF: Final[dict[str, str]] = {"half": "i16", "float": "i32", "double": "i64"}
@@ -20,12 +22,25 @@ SUFFIX: Final[dict[str, str]] = {"half": "f16", "float": "f32", "double": "f64",
 PERMUTE: Final = "llvm.x86.avx512.vpermi2var.d.512"
 
 
+AVX512_VARIABLE: Final = "ROCMKERN_AVX512"
+
+
 @cache
 def host_features() -> frozenset[str]:
-    """What this CPU has, in LLVM's names."""
+    """What this CPU has, in LLVM's names; without AVX-512 where ROCMKERN_AVX512 is 0."""
     import llvmlite.binding as llvm
 
-    return frozenset(name for name, has in llvm.get_host_cpu_features().items() if has)
+    hidden = ("avx512", "avx10") if os.environ.get(AVX512_VARIABLE) == "0" else ()
+    return frozenset(name for name, has in llvm.get_host_cpu_features().items() if has and not name.startswith(hidden))
+
+
+@cache
+def target_features() -> str:
+    """Those as an LLVM target machine takes them."""
+    import llvmlite.binding as llvm
+
+    known = llvm.get_host_cpu_features()
+    return ",".join(f"{'+' if name in host_features() else '-'}{name}" for name in sorted(known))
 
 
 def float_text(element: str, value: float) -> str:

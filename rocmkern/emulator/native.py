@@ -19,6 +19,7 @@ import llvmlite
 from attrs import define, field, frozen
 from elftools.elf.elffile import ELFFile
 
+from rocmkern.emulator.ir import target_features
 from rocmkern.errors import DriverError
 from rocmkern.paths import cache_folder
 
@@ -167,7 +168,7 @@ class Native:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         return llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
+            cpu=llvm.get_host_cpu_name(), features=target_features(), opt=2, jit=True
         )
 
     @cached_property
@@ -181,7 +182,7 @@ class Native:
         import llvmlite.binding as llvm
 
         _ = self.machine
-        host = llvm.get_host_cpu_name() + llvm.get_host_cpu_features().flatten() + sys.platform
+        host = llvm.get_host_cpu_name() + target_features() + sys.platform
         name = blake2b((host + translator_version()).encode(), digest_size=10).hexdigest()
         store = Store(cache_folder() / "emulator" / name)
         store.refresh()

@@ -27,17 +27,24 @@ def sequence(target: str) -> list[tuple[str, str]]:
     ]
 
 
-def program(target: str) -> str:
-    """All of them, each on fresh registers, each leaving its results in rows of its own."""
+def program(target: str, alike: bool) -> str:
+    """All of them, each on fresh registers, each leaving its results in rows of its own.
+
+    `alike`: inputs come from scalar registers, which the compiler of hot code sees.
+    """
     d = Dialect(target)
     row = 4 * d.wave_size
     bits, pair = ("b64", "s[22:23]") if d.wide else ("b32", "s22")
-    lines = [f"s_add_u32 s46, s18, {FIRST * row}", "s_addc_u32 s47, s19, 0", "v_mov_b32 v20, v10", "v_mov_b32 v21, v11"]
+    lines = [f"s_add_u32 s46, s18, {FIRST * row}", "s_addc_u32 s47, s19, 0"]
+    if alike:
+        lines += [f"v_mov_b32 v{r}, s{24 + r % 8}" for r in range(2, 12)]
+    lines += ["v_mov_b32 v20, v10", "v_mov_b32 v21, v11"]
+    vcc = f"v_cmp_lt_u32 {d.mask('vcc')}, v20, v21" if alike else f"s_mov_{bits} {d.mask('vcc')}, {pair}"
     for _, text in sequence(target):
         lines += [
             "v_mov_b32 v10, v20",
             "v_mov_b32 v11, v21",
-            f"s_mov_{bits} {d.mask('vcc')}, {pair}",
+            vcc,
             *(f"s_mov_b32 s{40 + i}, s{28 + i}" for i in range(2)),
             "s_cmp_lg_u32 s32, 0",
             text,
@@ -62,10 +69,11 @@ def results(on: Bench, target: str, mask: int) -> np.ndarray[tuple[int, ...], np
     return outcome.words[FIRST:].reshape(-1, KEPT, on.lanes)
 
 
+@pytest.mark.parametrize("alike", [False, True], ids=["lanes differ", "lanes alike"])
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100", *SLOW])
-def test_compiled_code_equals_threaded_code(target: str) -> None:
+def test_compiled_code_equals_threaded_code(target: str, alike: bool) -> None:
     """With all lanes on and with some off; bit by bit."""
-    on = bench(target, {"all": program(target)})
+    on = bench(target, {"all": program(target, alike)})
     masks = (-1, 0x0123456789ABCDEF, 1 << 31 | 1)
     threaded = [results(on, target, mask) for mask in masks]
     on.module.program.compile(on.module.kernel("all").kernel)
