@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction
 from rocmkern.emulator.addresses import SPACE_OF, Addresses
-from rocmkern.emulator.ir import Value, Writer
+from rocmkern.emulator.ir import INT_OF, Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.meaning.api import ROWS, Context, Row
 from rocmkern.emulator.operands import (
@@ -174,7 +174,7 @@ class StateRegisters:
     def scalar(self, which: int, element: str = "i32") -> Value:
         operand = self.inst.src[which]
         if operand.kind in CONSTANTS:
-            return self.regs.constant(("src", which), element, 0)
+            return self.regs.constant(("src", which), INT_OF.get(element, element), 0).bits(element)
         return self.regs.scalar(("src", which), element)
 
     def rows(self, which: int | str) -> Value:

@@ -237,9 +237,9 @@ def lanes(names: str, signature: str, *, isas: tuple[str, ...] = ()) -> Callable
     return _decorator("lanes", names, signature, False, None, isas)
 
 
-def state(names: str, *, isas: tuple[str, ...] = ()) -> Callable[[E], E]:
-    """Out-of-line row on registers in memory."""
-    return _decorator("state", names, "", False, None, isas)
+def state(names: str, signature: str = "", *, isas: tuple[str, ...] = ()) -> Callable[[E], E]:
+    """Out-of-line row on registers in memory. The signature matters for the types of constants."""
+    return _decorator("state", names, signature, False, None, isas)
 
 
 def memory(names: str, access: Access, emit: Emit | None = None, *, isas: tuple[str, ...] = ()) -> None:

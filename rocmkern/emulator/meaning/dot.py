@@ -8,7 +8,7 @@ from typing import Final
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Context, Result, valu
 from rocmkern.emulator.meaning.convert import bfloat_bits
-from rocmkern.emulator.meaning.float8 import FORMATS, to_single
+from rocmkern.emulator.meaning.float8 import EIGHT, to_single
 from rocmkern.emulator.meaning.vector_float import fused
 
 Pair = tuple[Value, Value]
@@ -137,8 +137,8 @@ def dot_bfloat_in_bfloat(c: Context, a: Pair, b: Pair, start: Value) -> Result:
     return bfloat_bits(total).trunc("i16")
 
 
-for _first in FORMATS:
-    for _second in FORMATS:
+for _first in EIGHT:
+    for _second in EIGHT:
 
         @valu(f"v_dot4_f32_{_first}_{_second}", "f32 = u32 u32 f32", isas=("gfx12",))
         def _dot_float8(

@@ -1,7 +1,8 @@
-"""Eight-bit floats: fp8 is 4 exponent and 3 mantissa bits, bf8 is 5 and 2.
+"""Floats of eight bits and fewer: fp8 is 4 exponent and 3 mantissa bits, bf8 5 and 2, fp6 2 and 3, bf6 3 and 2, fp4 2
+and 1.
 
 gfx950 and gfx12 follow the OCP formats; gfx940 has one more exponent step of bias, no infinities, no negative zero
-(0x80 is the only NaN).
+(0x80 is the only NaN). Those of six and four bits have numbers only.
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ from rocmkern.emulator.meaning.api import Context, Result, valu
 class Format:
     mantissa: int
     bias: int
-    has_infinity: bool
+    exponent: int
+    has_infinity: bool = False
+    has_nan: bool = False
 
 
-FORMATS: Final[dict[str, Format]] = {"fp8": Format(3, 7, False), "bf8": Format(2, 15, True)}
+EIGHT: Final[dict[str, Format]] = {
+    "fp8": Format(3, 7, 4, has_nan=True), "bf8": Format(2, 15, 5, has_infinity=True, has_nan=True)
+}  # fmt: skip
+FORMATS: Final[dict[str, Format]] = EIGHT | {"fp6": Format(3, 1, 2), "bf6": Format(2, 3, 3), "fp4": Format(1, 1, 2)}
 
 
 def is_fnuz(c: Context) -> bool:
@@ -30,21 +36,24 @@ def is_fnuz(c: Context) -> bool:
 
 
 def to_single(c: Context, code: Value, name: str) -> Value:
-    """The f32 of the low 8 bits of an i32; exact."""
+    """The f32 of the number in the low bits of an i32; exact."""
     shape = FORMATS[name]
-    bias = shape.bias + is_fnuz(c)
-    sign = (code & 0x80).shl(24)
-    digits = code & 0x7F
-    # the code's bits in the place of f32's, its exponent off by the difference of the biases
-    placed = digits.shl(23 - shape.mantissa).bits("float")
-    scaled = (placed * placed.like(2.0 ** (127 - bias))).as_int()
-    if is_fnuz(c):
+    fnuz = shape.has_nan and is_fnuz(c)
+    digit_bits = shape.mantissa + shape.exponent
+    sign = code.lshr(digit_bits).shl(31)
+    digits = code & ((1 << digit_bits) - 1)
+    bias = shape.bias + fnuz
+    # by integers, since a kernel may have denormals flushed
+    normal = digits.shl(23 - shape.mantissa) + ((127 - bias) << 23)
+    small = (digits.cast("uitofp", "float") * 2.0 ** (1 - bias - shape.mantissa)).as_int()
+    scaled = digits.compare("ult", 1 << shape.mantissa).select(small, normal)
+    if fnuz:
         return (code & 0xFF).eq(0x80).select(scaled.like(0x7FC00000), scaled | sign).bits("float")
     if shape.has_infinity:
-        top = ((1 << (7 - shape.mantissa)) - 1) << shape.mantissa
+        top = ((1 << shape.exponent) - 1) << shape.mantissa
         special = digits.shl(23 - shape.mantissa) & 0x007FFFFF | 0x7F800000
         scaled = digits.compare("uge", top).select(special, scaled)
-    else:
+    elif shape.has_nan:
         scaled = digits.eq(0x7F).select(scaled.like(0x7FC00000), scaled)
     return (scaled | sign).bits("float")
 
@@ -55,7 +64,7 @@ def _byte(c: Context, word: Value) -> Value:
     return word.lshr(8 * which) & 0xFF
 
 
-for _name in FORMATS:
+for _name in EIGHT:
 
     @valu(f"v_cvt_f32_{_name}", "f32 = u32")
     def _widen(c: Context, word: Value, name: str = _name) -> Result:

@@ -1,121 +1,271 @@
-"""Matrix instructions: MFMA of CDNA, WMMA of RDNA3 and RDNA4.
+"""Matrix instructions: MFMA and SMFMAC of CDNA, WMMA and SWMMAC of RDNA3 and RDNA4. EXEC is ignored, as on hardware.
 
-D = A·B + C of small matrices whose elements are spread over the lanes of a wave. What differs is the layout: which
-lane and which place in its registers holds an element (AMD matrix instruction calculator; CDNA3 and RDNA3 ISA manuals).
-Sums run over k in ascending order with one rounding per step. EXEC is ignored, as on hardware.
+D = A·B + C. A and B are unpacked into tables of the type that is summed; then, for some of D's rows at a time, one loop
+over k adds the products in ascending order, with one rounding per step (integers wrap, or saturate at the end with
+clamp; the f8f6f4 forms sum in f64 and round once). An xf32 loses the 13 low bits of its mantissa.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Final
 
-from attrs import frozen
+from attrs import define, field
 
-from rocmkern.emulator.ir import Value, Writer
-from rocmkern.emulator.isa.model import Inst
-from rocmkern.emulator.meaning.api import State, state
+from rocmkern.emulator.ir import WIDTH, Value, Writer
+from rocmkern.emulator.isa.table import ISAS, tables
+from rocmkern.emulator.isa.vector import LOAD_SCALE
+from rocmkern.emulator.meaning.api import Context, State, state
 from rocmkern.emulator.meaning.convert import bfloat_bits, pair
-from rocmkern.emulator.meaning.vector_float import fused
+from rocmkern.emulator.meaning.float8 import FORMATS, to_single
+from rocmkern.emulator.meaning.matrix_layout import BITS, Fragment, Layout, layout
 from rocmkern.errors import UnsupportedInstruction
 
-Place = tuple[int, int, int]  # block, row, column
+CHUNK: Final = 16  # lanes of D that are summed together
+SUM_BYTES: Final = 64  # per lane of a chunk, of the sums that share a loop over k: as many as have a register
+LOW_OF_XF32: Final = 0xFFFFE000
+SCALE_BLOCK: Final = 32  # values of k that share a scale
 
 
-@frozen
-class Layout:
-    """Where the elements of one instruction lie.
+@define
+class Product:
+    """The emission of one matrix instruction."""
 
-    A and B: lane = (k // per_lane · blocks + block) · size + row (A) or column (B); the lane's element is
-    k % per_lane. Lanes beyond that hold copies. D: `place(register, lane)`.
-    """
+    state: State
+    shape: Layout
+    element: str = field(init=False)  # type of the sums
 
-    lanes: int
-    size: int  # rows of A and columns of B
-    k: int
-    per_lane: int  # values of k that one lane holds
-    blocks: int
-    source: str  # f32 f16 bf16 f64 i8 iu8 iu4
-    result: str  # f32 f64 i32 f16 bf16
-    registers: int  # elements of D per lane
-    place: Callable[[int, int], Place]
+    def __attrs_post_init__(self) -> None:
+        wide = self.shape.result == "f64" or "f8f6f4" in self.state.inst.name
+        self.element = "i32" if self.shape.result == "i32" else "double" if wide else "float"
 
+    @property
+    def context(self) -> Context:
+        return self.state.context
 
-_BITS: Final[dict[str, int]] = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i8": 8, "iu8": 8, "iu4": 4}
-_MFMA: Final = re.compile(r"v_mfma_(f32|i32|f64)_(\d+)x\2x(\d+)(?:_\d+b)?_?(f32|bf16|f16|i8|f64)(?:_1k)?$")
-_WMMA: Final = re.compile(r"v_wmma_(f32|f16|bf16|i32)_16x16x(\d+)_(f16|bf16|iu8|iu4)$")
+    @property
+    def writer(self) -> Writer:
+        return self.context.writer
 
+    @property
+    def bytes(self) -> int:
+        return WIDTH[self.element] // 8
 
-def mfma_layout(name: str, registers: int) -> Layout | None:
-    """The layout of an MFMA by its name and the 32-bit registers of its result; None for other forms."""
-    found = _MFMA.match(name)
-    if found is None:
-        return None
-    result, source = found[1], found[4]
-    size, k = int(found[2]), int(found[3])
-    elements = registers // (2 if result == "f64" else 1)
-    blocks = elements * 64 // (size * size)
-    groups = 64 // size
+    def row(self, base: Value, index: int) -> Value:
+        """One register of all lanes."""
+        return self.writer.load(self.writer.at(base, index * self.shape.lanes * 4), "i32", self.shape.lanes)
 
-    def place(register: int, lane: int) -> Place:
-        group, column = divmod(lane, size)
-        if result == "f64":
-            return (group % blocks, group // blocks, column) if size == 4 else (0, 4 * register + group, column)
-        if size == 4:
-            return group, register, column
-        per_block = elements // blocks
-        v = register % per_block
-        return register // per_block, 4 * groups * (v // 4) + 4 * group + v % 4, column
+    # Sources.
 
-    return Layout(64, size, k, k * blocks // groups, blocks, source, result, elements, place)
+    def elements(self, which: int, fragment: Fragment) -> Iterator[Value]:
+        """What each lane holds, as the type that is summed."""
+        base, w = self.state.rows(which), self.writer
+        bits, count = BITS[fragment.kind], fragment.per_lane
+        if bits == 64:
+            for j in range(count):
+                yield w.combine(self.row(base, 2 * j), self.row(base, 2 * j + 1)).bits("double")
+            return
+        for j in range(count):
+            at = j * bits % 32
+            word = self.row(base, j * bits // 32).lshr(at)
+            if at + bits > 32:
+                word = word | self.row(base, j * bits // 32 + 1).shl(32 - at)
+            yield self._widened(word, which, j, fragment.kind)
 
-
-def wmma_layout(name: str, isa: str) -> Layout | None:
-    """The layout of a WMMA on wave32."""
-    found = _WMMA.match(name)
-    if found is None:
-        return None
-    result, k, source = found[1], int(found[2]), found[3]
-    if isa == "gfx11":
-        return Layout(32, 16, k, k, 1, source, result, 8, lambda v, lane: (0, 2 * v + lane // 16, lane % 16))
-    return Layout(32, 16, k, k // 2, 1, source, result, 8, lambda v, lane: (0, 8 * (lane // 16) + v, lane % 16))
-
-
-def _row(s: State, base: Value, index: int) -> Value:
-    w, lanes = s.context.writer, s.context.wave_size
-    return w.load(w.at(base, index * lanes * 4), "i32", lanes)
-
-
-def _elements(s: State, which: int, layout: Layout, signed: bool) -> list[Value]:
-    """The values of k that each lane holds of A (0) or B (1), widened to the type that is summed."""
-    base, out = s.rows(which), []
-    bits = _BITS[layout.source]
-    if bits == 64:
-        pairs = [
-            s.context.writer.combine(_row(s, base, 2 * j), _row(s, base, 2 * j + 1)) for j in range(layout.per_lane)
-        ]
-        return [value.bits("double") for value in pairs]
-    for j in range(layout.per_lane):
-        word = _row(s, base, j * bits // 32)
-        at = j * bits % 32
-        if bits == 32:
-            out.append(word.bits("float"))
-        elif layout.source == "bf16":
-            out.append((word & 0xFFFF0000 if at else word.shl(16)).bits("float"))
-        elif layout.source == "f16":
-            out.append(word.lshr(at).trunc("i16").bits("half").cast("fpext", "float"))
+    def _widened(self, word: Value, which: int, j: int, kind: str) -> Value:
+        """An element in the low bits of `word`."""
+        mods, bits = self.state.inst.mods, BITS[kind]
+        if self.element == "i32":
+            signed = kind == "i8" or bool(mods.neg >> which & 1)
+            top = word.shl(32 - bits)
+            return top.ashr(32 - bits) if signed else top.lshr(32 - bits)
+        if kind in FORMATS:
+            single = to_single(self.context, word, kind)
+        elif kind == "f16":
+            single = word.trunc("i16").bits("half").cast("fpext", "float")
         else:
-            top = word.shl(32 - bits - at)
-            out.append(top.ashr(32 - bits) if signed else top.lshr(32 - bits))
-    return out
+            single = (word.shl(16) if kind == "bf16" else word & LOW_OF_XF32 if kind == "xf32" else word).bits("float")
+        if bits == 16 and (mods.neg_hi if j % 2 else mods.neg) >> which & 1:
+            single = -single
+        return single.cast("fpext", self.element)
+
+    def scales(self, which: int) -> Value | None:
+        """Each lane's scale of A or B: the E8M0 byte that op_sel and op_sel_hi choose."""
+        if "_scale_" not in self.state.inst.name:
+            return None
+        mods, place = self.state.inst.mods, 3 + which
+        byte = 8 * ((mods.op_sel >> which & 1) | (mods.op_sel_hi >> which & 1) << 1)
+        if self.state.inst.src[place].kind in ("v", "a"):
+            word = self.row(self.state.rows(place), 0)
+        else:
+            word = self.state.scalar(place).splat(self.shape.lanes)
+        code = word.lshr(byte) & 0xFF
+        scale = (code.zext("i64") + (1023 - 127)).shl(52)
+        return code.eq(0xFF).select(scale.like(0x7FF8 << 48), scale).bits("double")
+
+    def table(self, which: int) -> Value:
+        """A or B in memory: the lanes' first elements, their second elements, and so on."""
+        shape, w, mods = self.shape, self.writer, self.state.inst.mods
+        fragment = (shape.a, shape.b)[which]
+        table = w.buffer(fragment.per_lane * shape.lanes * self.bytes)
+        scales = self.scales(which)
+        for j, value in enumerate(self.elements(which, fragment)):
+            if scales is not None:
+                value = value * w.shuffle(scales, None, self._scale_lanes(fragment, j))
+            if shape.result == "f64" and mods.blgp >> which & 1:
+                value = -value
+            if which and self.element != "double" and mods.blgp:
+                value = w.shuffle(value, None, [_swizzled(lane, mods.blgp) for lane in range(shape.lanes)])
+            w.store(value, w.at(table, j * shape.lanes * self.bytes), 64)
+        return table
+
+    def _scale_lanes(self, fragment: Fragment, j: int) -> list[int]:
+        size = self.shape.size
+        return [fragment.k(lane // size, j) // SCALE_BLOCK * size + lane % size for lane in range(self.shape.lanes)]
+
+    def place_in_table(self, fragment: Fragment, k: Value) -> Value:
+        """The first row or column at `k` in the table, in elements."""
+        shape, chunk = self.shape, fragment.chunk.bit_length() - 1
+        turn = k.lshr(chunk)
+        group, which = turn & (fragment.groups - 1), turn.lshr(fragment.groups.bit_length() - 1)
+        j = which.shl(chunk) | (k & (fragment.chunk - 1))
+        return j * shape.lanes + group * (shape.blocks * shape.size)
+
+    def columns_of_pairs(self) -> Value:
+        """For each element that A has, the offset of B's row that it meets, in the order of A's table."""
+        shape, w = self.shape, self.writer
+        held = shape.a.per_lane
+        word, width = self.row(self.state.rows(2), 0), 2 * held
+        if width < 32:
+            word = word.lshr(self._index_set(32 // width) * width)
+        group = w.vector("i32", [lane // shape.size * shape.size for lane in range(shape.lanes)])
+        table = w.buffer(held * shape.lanes * 4)
+        for j in range(held):
+            k = (word.lshr(2 * j) & 3) + 4 * (j // 2)
+            w.store((k * shape.lanes + group) * self.bytes, w.at(table, j * shape.lanes * 4), 64)
+        return table
+
+    def _index_set(self, sets: int) -> int:
+        """Which part of the index register is used."""
+        mods = self.state.inst.mods
+        if self.shape.lanes == 32:
+            return mods.op_sel & (sets - 1)
+        return 0 if mods.cbsz else mods.abid & (sets - 1)
+
+    # Sums.
+
+    def addend(self, register: int, chunk: int) -> Value:
+        """C's element for sixteen lanes."""
+        shape, w, inst = self.shape, self.writer, self.state.inst
+        which: int | str = "dst" if shape.sparse else 2
+        if not shape.sparse and inst.src[2].kind not in ("v", "a"):
+            kind = {"f64": "double", "i32": "i32"}.get(shape.result, "float")
+            value = self.state.scalar(2, kind).splat(CHUNK)
+        else:
+            base = self.state.rows(which)
+
+            def read(index: int) -> Value:
+                return w.load(w.at(base, (index * shape.lanes + chunk * CHUNK) * 4), "i32", CHUNK)
+
+            if shape.result == "f64":
+                value = w.combine(read(2 * register), read(2 * register + 1)).bits("double")
+            elif shape.result in ("f32", "i32"):
+                value = read(register).bits("float" if shape.result == "f32" else "i32")
+            else:
+                packed = self.context.isa != "gfx11"
+                word = read(register // 2 if packed else register)
+                half = word.lshr(16 * (register % 2 if packed else inst.mods.op_sel >> 2 & 1))
+                wide = half.trunc("i16").bits("half").cast("fpext", "float")
+                value = wide if shape.result == "f16" else half.shl(16).bits("float")
+        if value.is_float:
+            value = self.context.intrinsic("fabs", value) if inst.mods.neg_hi & 4 else value
+            value = -value if inst.mods.neg & 4 or (shape.result == "f64" and inst.mods.blgp & 4) else value
+            value = value.cast("fpext", self.element)
+        return value
+
+    def _pick(self, segment: Value, order: list[int]) -> Value:
+        """Sixteen lanes of A's or B's row in the table: one element for all, neighbours, or any."""
+        w = self.writer
+        at = w.at(segment, order[0] * self.bytes)
+        if len(set(order)) == 1:
+            return w.load(at, self.element, 0, self.bytes).splat(CHUNK)
+        if order == list(range(order[0], order[0] + CHUNK)):
+            return w.load(at, self.element, CHUNK, self.bytes)
+        whole = w.load(segment, self.element, self.shape.blocks * self.shape.size, self.bytes)
+        return w.shuffle(whole, None, order)
+
+    def emit(self) -> None:
+        """D = A·B + C."""
+        shape, w = self.shape, self.writer
+        a, b = self.table(0), self.table(1)
+        pairs = self.columns_of_pairs() if shape.sparse else None
+        chunks = range(shape.lanes // CHUNK)
+        step = SUM_BYTES // self.bytes // len(chunks)
+        for first in range(0, shape.registers, step):
+            registers = range(first, min(first + step, shape.registers))
+            sums = {(r, c): w.variable(self._start(r, c)) for r in registers for c in chunks}
+            with w.loop(shape.k // (2 if shape.sparse else 1)) as k:
+                at = self.place_in_table(shape.a, k)
+                row = w.at(a, at * self.bytes)
+                column = w.at(b, self.place_in_table(shape.b, k) * self.bytes) if pairs is None else b
+                met = None if pairs is None else w.at(pairs, at * 4)
+                for (register, chunk), total in sums.items():
+                    total.set(self._sum(total.get(), row, column, met, register, chunk))
+            for chunk in chunks:
+                self._store([self._end(sums[r, chunk].get(), r, chunk) for r in registers], first, chunk)
+
+    def _start(self, register: int, chunk: int) -> Value:
+        if self.element == "i32":
+            return self.writer.constant("i32", 0, CHUNK)
+        return self.addend(register, chunk)
+
+    def _sum(self, total: Value, row: Value, column: Value, met: Value | None, register: int, chunk: int) -> Value:
+        """One product more. `met`: where A's elements at this k say which of B's rows they meet."""
+        shape, mods, w = self.shape, self.state.inst.mods, self.writer
+        places = [shape.place(register, chunk * CHUNK + i) for i in range(CHUNK)]
+        broadcast = 0 if shape.sparse or self.element == "double" else mods.cbsz
+        x = self._pick(row, [(_block(b, broadcast, mods.abid) * shape.size + r) for b, r, _ in places])
+        if met is not None:
+            column = w.at(column, w.load(w.at(met, 4 * places[0][1]), "i32", 0, 4).zext("i64"))
+        y = self._pick(column, [b * shape.size + c for b, _, c in places])
+        return self.context.fma(x, y, total) if total.is_float else total + x * y
+
+    def _end(self, total: Value, register: int, chunk: int) -> Value:
+        if self.element != "i32":
+            return total if self.shape.result == "f64" else total.cast("fptrunc", "float")
+        addend = self.addend(register, chunk)
+        return self.context.intrinsic("sadd.sat", addend, total) if self.state.inst.mods.clamp else addend + total
+
+    def _store(self, values: list[Value], first: int, chunk: int) -> None:
+        """D's registers from `first` on, of sixteen lanes."""
+        shape, w, base = self.shape, self.writer, self.state.rows("dst")
+
+        def spot(index: int) -> Value:
+            return w.at(base, (index * shape.lanes + chunk * CHUNK) * 4)
+
+        if shape.result == "f64":
+            words = [half for value in values for half in w.halves(value.as_int())]
+            first *= 2
+        elif shape.result in ("f32", "i32"):
+            words = [value.bits("i32") for value in values]
+        else:
+            narrow = [bfloat_bits(v) if shape.result == "bf16" else v.cast("fptrunc", "half") for v in values]
+            if self.context.isa == "gfx11":
+                high = self.state.inst.mods.op_sel >> 2 & 1
+                old = [
+                    w.load(spot(first + i), "i32", CHUNK).lshr(16 - 16 * high).trunc("i16") for i in range(len(values))
+                ]
+                words = [pair(o, v) if high else pair(v, o) for o, v in zip(old, narrow, strict=True)]
+            else:
+                words = [pair(narrow[i], narrow[i + 1]) for i in range(0, len(narrow), 2)]
+                first //= 2
+        for i, word in enumerate(words):
+            w.store(word, spot(first + i), 4)
 
 
-def _pick(w: Writer, layout: Layout, values: list[Value], k: int, index: list[tuple[int, int]], swizzle: int) -> Value:
-    """For each lane the element (block, row or column) at k."""
-    group, j = divmod(k, layout.per_lane)
-    order = [(group * layout.blocks + block) * layout.size + at for block, at in index]
-    return w.shuffle(values[j], None, [_swizzled(lane, swizzle) for lane in order])
+def _block(block: int, broadcast: int, chosen: int) -> int:
+    """CBSZ and ABID: of 2**broadcast neighbouring blocks of A all use one."""
+    return block >> broadcast << broadcast | chosen if broadcast else block
 
 
 def _swizzled(lane: int, pattern: int) -> int:
@@ -124,114 +274,24 @@ def _swizzled(lane: int, pattern: int) -> int:
         return lane % 32 + 32 * (pattern - 1)
     if pattern == 3:
         return (lane + 16) % 64
-    return lane % 16 + 16 * (pattern - 4) if pattern else lane
-
-
-def _addend(s: State, layout: Layout, register: int) -> Value:
-    element = {"f64": "double", "i32": "i32"}.get(layout.result, "float")
-    w, inst = s.context.writer, s.inst
-    if inst.src[2].kind not in ("v", "a"):
-        return s.scalar(2, element).splat(layout.lanes)
-    base = s.rows(2)
-    if layout.result == "f64":
-        return w.combine(_row(s, base, 2 * register), _row(s, base, 2 * register + 1)).bits("double")
-    if layout.result in ("f32", "i32"):
-        return _row(s, base, register).bits(element)
-    packed = s.context.isa != "gfx11"
-    word = _row(s, base, register // 2 if packed else register)
-    half = word.lshr(16 * (register % 2 if packed else inst.mods.op_sel >> 2 & 1)).trunc("i16")
-    if layout.result == "f16":
-        return half.bits("half").cast("fpext", "float")
-    return half.zext("i32").shl(16).bits("float")
-
-
-def _store(s: State, layout: Layout, results: list[Value]) -> None:
-    w, base, lanes = s.context.writer, s.rows("dst"), layout.lanes
-
-    def put(value: Value, index: int) -> None:
-        w.store(value.bits("i32"), w.at(base, index * lanes * 4))
-
-    if layout.result == "f64":
-        for i, value in enumerate(results):
-            for j, half in enumerate(w.halves(value.as_int())):
-                put(half, 2 * i + j)
-    elif layout.result in ("f32", "i32"):
-        for i, value in enumerate(results):
-            put(value, i)
-    else:
-        narrow = [bfloat_bits(v) if layout.result == "bf16" else v.cast("fptrunc", "half") for v in results]
-        if s.context.isa == "gfx11":
-            high = s.inst.mods.op_sel >> 2 & 1
-            for i, value in enumerate(narrow):
-                old = _row(s, base, i).lshr(16 - 16 * high).trunc("i16")
-                put(pair(old, value) if high else pair(value, old), i)
-        else:
-            for i in range(0, len(narrow), 2):
-                put(pair(narrow[i], narrow[i + 1]), i // 2)
-
-
-def _multiply(s: State, layout: Layout) -> None:
-    mods, w = s.inst.mods, s.context.writer
-    integer = layout.result == "i32"
-    signs = (True, True) if layout.source == "i8" else (bool(mods.neg & 1), bool(mods.neg & 2))
-    if not integer and layout.result != "f64" and (mods.neg or mods.neg_hi or mods.abs):
-        raise UnsupportedInstruction(
-            f"translate: {s.inst.name} with neg at pc {s.inst.pc:#x}; no meaning is known for it"
-        )
-    a, b = _elements(s, 0, layout, signs[0]), _elements(s, 1, layout, signs[1])
-    swizzle = 0
-    if layout.result == "f64":
-        a = [-v for v in a] if mods.blgp & 1 else a
-        b = [-v for v in b] if mods.blgp & 2 else b
-    else:
-        swizzle = mods.blgp
-    results = []
-    for register in range(layout.registers):
-        places = [layout.place(register, lane) for lane in range(layout.lanes)]
-        rows = [(block >> mods.cbsz << mods.cbsz | mods.abid if mods.cbsz else block, row) for block, row, _ in places]
-        columns = [(block, column) for block, _, column in places]
-        total = _addend(s, layout, register)
-        total = -total if layout.result == "f64" and mods.blgp & 4 else total
-        for k in range(layout.k):
-            x, y = _pick(w, layout, a, k, rows, 0), _pick(w, layout, b, k, columns, swizzle)
-            total = _step(s, total, x, y)
-        results.append(total)
-    _store(s, layout, results)
-
-
-def _step(s: State, total: Value, x: Value, y: Value) -> Value:
-    if total.is_float:
-        return fused(s.context, x, y, total)
-    if not s.inst.mods.clamp:
-        return total + x * y
-    return s.context.intrinsic("sadd.sat", total, x * y)
+    return lane % 16 + 16 * (pattern - 4)
 
 
 def _emit(s: State) -> None:
     """D = A·B + C."""
-    inst: Inst = s.inst
-    layout = wmma_layout(inst.name, s.context.isa) or mfma_layout(inst.name, inst.dst[0].count)
-    assert layout is not None, inst.name
-    _multiply(s, layout)
+    shape = layout(s.inst, s.context.isa)
+    if shape is None:
+        raise UnsupportedInstruction(f"translate: {s.inst.name} at pc {s.inst.pc:#x} has no such number format")
+    Product(s, shape).emit()
 
 
-_MFMA_NAMES: Final = """
-    v_mfma_f32_32x32x1f32 v_mfma_f32_16x16x1f32 v_mfma_f32_4x4x1f32 v_mfma_f32_32x32x2f32 v_mfma_f32_16x16x4f32
-    v_mfma_f32_32x32x4f16 v_mfma_f32_16x16x4f16 v_mfma_f32_4x4x4f16 v_mfma_f32_32x32x8f16 v_mfma_f32_16x16x16f16
-    v_mfma_i32_32x32x4i8 v_mfma_i32_16x16x4i8 v_mfma_i32_4x4x4i8 v_mfma_i32_32x32x8i8 v_mfma_i32_16x16x16i8
-    v_mfma_f32_32x32x4bf16_1k v_mfma_f32_16x16x4bf16_1k v_mfma_f32_4x4x4bf16_1k v_mfma_f32_32x32x8bf16_1k
-    v_mfma_f32_16x16x16bf16_1k v_mfma_f32_32x32x2bf16 v_mfma_f32_16x16x2bf16 v_mfma_f32_4x4x2bf16
-    v_mfma_f32_32x32x4bf16 v_mfma_f32_16x16x8bf16 v_mfma_f64_16x16x4f64 v_mfma_f64_4x4x4f64
-    v_mfma_f32_32x32x1_2b_f32 v_mfma_f32_16x16x1_4b_f32 v_mfma_f32_4x4x1_16b_f32 v_mfma_f32_32x32x2_f32
-    v_mfma_f32_16x16x4_f32 v_mfma_f32_32x32x4_2b_f16 v_mfma_f32_16x16x4_4b_f16 v_mfma_f32_4x4x4_16b_f16
-    v_mfma_f32_32x32x8_f16 v_mfma_f32_16x16x16_f16 v_mfma_i32_32x32x4_2b_i8 v_mfma_i32_16x16x4_4b_i8
-    v_mfma_i32_4x4x4_16b_i8 v_mfma_i32_32x32x16_i8 v_mfma_i32_16x16x32_i8 v_mfma_f32_32x32x4_2b_bf16
-    v_mfma_f32_16x16x4_4b_bf16 v_mfma_f32_4x4x4_16b_bf16 v_mfma_f32_32x32x8_bf16 v_mfma_f32_16x16x16_bf16
-    v_mfma_f64_16x16x4_f64 v_mfma_f64_4x4x4_4b_f64 v_mfma_f32_16x16x32_bf16 v_mfma_i32_16x16x64_i8
-    v_mfma_f32_32x32x16_bf16 v_mfma_i32_32x32x32_i8 v_mfma_f32_16x16x32_f16 v_mfma_f32_32x32x16_f16
-"""
-_WMMA_NAMES: Final = """
-    v_wmma_f32_16x16x16_f16 v_wmma_f32_16x16x16_bf16 v_wmma_f16_16x16x16_f16 v_wmma_bf16_16x16x16_bf16
-    v_wmma_i32_16x16x16_iu8 v_wmma_i32_16x16x16_iu4 v_wmma_i32_16x16x32_iu4
-"""
-state(_MFMA_NAMES + _WMMA_NAMES)(_emit)
+def _names(isa: str, prefix: tuple[str, ...]) -> list[str]:
+    return sorted({row.name for row in tables(isa)["VOP3P"] if row is not None and row.name.startswith(prefix)})
+
+
+_NAMES: Final = dict.fromkeys(
+    name for isa in ISAS for name in _names(isa, ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")) if name != LOAD_SCALE
+)
+_F64: Final = " ".join(name for name in _NAMES if name.startswith("v_mfma_f64"))
+state(_F64, "= b64 b64 f64")(_emit)
+state(" ".join(name for name in _NAMES if name not in _F64.split()))(_emit)
