@@ -7,12 +7,21 @@ from pathlib import Path
 from typing import Final
 
 CACHE_VARIABLE: Final = "ROCMKERN_CACHE"
+CONFIG_VARIABLE: Final = "ROCMKERN_CONFIG"
+
+
+def config_folder() -> Path:
+    """Where the user's settings are: $ROCMKERN_CONFIG, else `rocmkern` in the user's configuration directory."""
+    return _folder(CONFIG_VARIABLE, "XDG_CONFIG_HOME", ".config")
 
 
 def cache_folder() -> Path:
     """Where translated and compiled code is kept: $ROCMKERN_CACHE, else the user's cache directory."""
-    named = os.environ.get(CACHE_VARIABLE)
+    return _folder(CACHE_VARIABLE, "XDG_CACHE_HOME", ".cache")
+
+
+def _folder(variable: str, base_variable: str, base: str) -> Path:
+    named, parent = os.environ.get(variable), os.environ.get(base_variable)
     if named:
         return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "rocmkern"
+    return (Path(parent) if parent else Path.home() / base) / "rocmkern"

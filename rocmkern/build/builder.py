@@ -9,11 +9,11 @@ from pathlib import Path
 
 from attrs import frozen
 
-from rocmkern.build import compiled, manifest, sources
+from rocmkern.build import compiled, manifest
 from rocmkern.build.manifest import Entry
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.errors import BuildError
-from rocmkern.kernels import files
+from rocmkern.kernels import files, sources
 from rocmkern.kernels.catalogue import Family
 from rocmkern.targets import file_name, is_ptx
 

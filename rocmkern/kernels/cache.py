@@ -7,7 +7,7 @@ import threading
 from attrs import define, field
 
 from rocmkern import targets
-from rocmkern.kernels import families, files
+from rocmkern.kernels import families, files, instance_files
 from rocmkern.runtime import Device, Function, Module, default_device
 
 
@@ -55,6 +55,10 @@ class KernelCache:
 
     def _load(self, family: str, symbol: str, device: Device) -> Function:
         spec = families.family(family).by_symbol.get(symbol)
+        instance = families.unshipped().get(symbol) if spec is None else None
+        if instance is not None:
+            path = instance_files.require(instance, device.info.arch)
+            return Module.load(path, device).get_function(symbol, instance.parameters)
         return self.module(family, device).get_function(symbol, spec.parameters if spec is not None else None)
 
     def clear(self) -> None:

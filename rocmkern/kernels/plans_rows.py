@@ -10,13 +10,13 @@ from typing import Final
 from attrs import evolve, frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.kernels.families.reduce import PACKS, TEAM
 from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, pack_width
+from rocmkern.kernels.tunable import Instance
 
-PACKS: Final = 4  # of 16 bytes that a thread reads before a row is worth more threads
 CACHED_VALUES: Final = 16  # of its row, that a thread of softmax and the norms keeps in registers
 LONG_TEAM: Final = 512  # threads of a block of long rows
 LONG_ITEMSIZE: Final = 4
-TEAM: Final = 256  # threads beyond which a reduced row is better split into parts
 SCANNED: Final = 4  # elements that a thread scans at a time
 RESIDENT: Final = 2048  # threads that a compute unit keeps in flight
 ROUNDS: Final = (
@@ -67,14 +67,24 @@ def teams(
     return plan
 
 
-def reduction(rows: int, cols: int, itemsize: int, device: DeviceInfo, *, contiguous: bool = True) -> RowPlan:
+def reduction(
+    rows: int,
+    cols: int,
+    itemsize: int,
+    device: DeviceInfo,
+    *,
+    contiguous: bool = True,
+    tuned: Instance | None = None,
+) -> RowPlan:
     """A plan for fast_* and, where few rows are long, for split_* and merge_*.
 
     `contiguous` rows have their elements side by side. Where they have not, neighbouring rows are taken to be
-    neighbours in memory: a thread takes a row, or a part of one.
+    neighbours in memory: a thread takes a row, or a part of one. A `tuned` instance has its own widest team and packs a
+    thread.
     """
+    widest, packs = (TEAM, PACKS) if tuned is None else (tuned["widest"], tuned["packs"])
     if contiguous:
-        width = min(TEAM, _power_of_two(-(-cols // (PACKS * pack_width(itemsize)))))
+        width = min(widest, _power_of_two(-(-cols // (packs * pack_width(itemsize)))))
         why = f"{width} thread{'s' if width > 1 else ''} a row of {cols} contiguous elements"
     else:
         width, why = 1, "a thread a row: neighbouring rows are neighbours in memory"
@@ -84,7 +94,7 @@ def reduction(rows: int, cols: int, itemsize: int, device: DeviceInfo, *, contig
     parts = min(-(-fill // max(rows * width, 1)), cols // shortest)
     if rows == 0 or parts < 2:
         return RowPlan(teams(rows, width, device, variant="rows", why=why, rounds=ROUNDS))
-    step = PACKS * pack_width(itemsize)
+    step = packs * pack_width(itemsize)
     part = _round_up(cols, parts * step) // parts
     per_row = -(-cols // part)
     why = f"{why}; {rows} row{'s' if rows > 1 else ''} leave the device idle: {per_row} parts of {part} each"

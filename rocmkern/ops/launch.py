@@ -20,6 +20,7 @@ from rocmkern.kernels import plans
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.families import spec
 from rocmkern.kernels.plans import LaunchPlan
+from rocmkern.kernels.tunable import Instance
 from rocmkern.layout import Shape, collapse, contiguous
 from rocmkern.ops import specialized
 from rocmkern.runtime import Device, DeviceMemory, Function
@@ -67,14 +68,16 @@ class Context:
             found = self._kernels[symbol] = Kernel(function, function.pack_values, self)
         return found
 
-    def plan(self, make: Callable[..., Plan], *sizes: Any, contiguous: bool | None = None) -> Plan:
-        """`make(*sizes, device info)`, made once."""
-        key = (make, sizes, contiguous)
+    def plan(
+        self, make: Callable[..., Plan], *sizes: Any, contiguous: bool | None = None, tuned: Instance | None = None
+    ) -> Plan:
+        """`make(*sizes, device info)`, made once; what is None is not handed on."""
+        key = (make, sizes, contiguous, tuned)
         found: Plan | None = self._plans.get(key)
         if found is None:
             if len(self._plans) >= _KEPT:
                 self._plans.clear()
-            options = {} if contiguous is None else {"contiguous": contiguous}
+            options = {k: v for k, v in (("contiguous", contiguous), ("tuned", tuned)) if v is not None}
             found = self._plans[key] = make(*sizes, self.info, **options)
         return found
 

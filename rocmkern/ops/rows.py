@@ -11,6 +11,7 @@ from rocmkern.kernels import plans_rows
 from rocmkern.kernels.families.reduce import accumulator, state_bytes
 from rocmkern.kernels.plans_rows import RowPlan
 from rocmkern.layout import Layout, collapse
+from rocmkern.ops import tuned
 from rocmkern.ops.creation import full
 from rocmkern.ops.launch import context, empty, layout_info
 from rocmkern.tensor import Tensor
@@ -39,7 +40,10 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
     layout_words = _grouped(layout, len(kept), x)
     side_by_side = not _runs_along_rows(layout, len(kept))
     here = context(x.device)
-    plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side)
+    instance = None
+    if tuned.tables is not None and side_by_side:
+        instance = tuned.chosen(op, x.device, x.dtype.short, rows, 1, columns)
+    plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side, tuned=instance)
     if plan.merge is None:
         here.kernel(x.device, f"fast_{op}_{x.dtype.short}").run(
             plan.first, rows * columns, columns, *layout_words, x.address, result.address

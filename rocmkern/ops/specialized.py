@@ -17,13 +17,13 @@ from typing import Any, Final
 from rocmkern import targets
 from rocmkern.errors import ConfigError
 from rocmkern.kernels import sidecar
+from rocmkern.kernels.instance_files import named_folders
 from rocmkern.kernels.sidecar import Sidecar, TensorRow
 from rocmkern.layout import Shape
 from rocmkern.paths import cache_folder
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.tensor import Tensor
 
-FOLDERS: Final = "ROCMKERN_KERNEL_DIR"
 RECORD: Final = "ROCMKERN_RECORD"
 DIMENSIONS: Final = 4
 OPS: Final[dict[str, str]] = {
@@ -47,7 +47,7 @@ def configure() -> None:
     global enabled
     _tables.clear()
     _functions.clear()
-    enabled = bool(os.environ.get(FOLDERS) or os.environ.get(RECORD)) or (cache_folder() / "kernels").is_dir()
+    enabled = bool(named_folders() or os.environ.get(RECORD)) or (cache_folder() / "kernels").is_dir()
 
 
 def launched(symbol: str, out: Tensor, operands: Sequence[Tensor]) -> bool:
@@ -117,9 +117,7 @@ def _table(device: Device) -> dict[Key, Path]:
 
 
 def _files(arch: str) -> Iterator[Path]:
-    named = os.environ.get(FOLDERS, "")
-    folders = [Path(text) for text in named.split(os.pathsep) if text] + [cache_folder() / "kernels"]
-    for folder in folders:
+    for folder in [*named_folders(), cache_folder() / "kernels"]:
         for target in targets.candidates(arch):
             yield from sorted((folder / target).glob(targets.file_name("*", arch)))
 

@@ -13,8 +13,9 @@ from attrs import define, frozen
 
 from rocmkern.drivers.protocol import Dims
 from rocmkern.dtypes import bfloat16, float32, int8, int32, uint32
+from rocmkern.kernels.csv_table import Cell
 from rocmkern.packages.args import KernelArgs, pointer, scalar
-from rocmkern.packages.tables import Cell, KernelRow
+from rocmkern.packages.tables import KernelRow
 
 Problem = dict[str, Any]
 

@@ -14,6 +14,7 @@ from attrs import frozen
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, bfloat16, float32, int8, int32, uint32
 from rocmkern.errors import DTypeError, KernelNotFound, ShapeError
+from rocmkern.kernels.tuned import TunedTable
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.creation import zeros
 from rocmkern.ops.launch import empty
@@ -37,7 +38,6 @@ from rocmkern.packages.kinds import (
     TopKSoftmaxArgs,
 )
 from rocmkern.packages.package import KernelPackage
-from rocmkern.packages.tuned import TunedTable
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.tensor import Tensor
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from rocmkern.build import builder, device_library, manifest, sources, toolchain
+from rocmkern.build import builder, device_library, manifest, toolchain
 from rocmkern.cli import main
 from rocmkern.errors import BuildError
-from rocmkern.kernels import families, files
+from rocmkern.kernels import families, files, sources
 from rocmkern.kernels.catalogue import Family
 
 TARGET = "gfx1100"

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from rocmkern import dtypes
-from rocmkern.build import sources
 from rocmkern.errors import KernelNotFound, ModuleNotShipped
-from rocmkern.kernels import families
+from rocmkern.kernels import families, sources
 from rocmkern.kernels.catalogue import Family
 
 CANDLE: dict[str, list[str]] = json.loads((Path(__file__).parent.parent / "data" / "candle_kernels.json").read_text())

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rocmkern import codeobject
-from rocmkern.build import builder, manifest, sources, toolchain
-from rocmkern.kernels import families, files
+from rocmkern.build import builder, manifest, toolchain
+from rocmkern.kernels import families, files, sources
 from rocmkern.kernels.catalogue import Family
 from rocmkern.targets import BUILT
 

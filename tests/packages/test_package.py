@@ -18,10 +18,11 @@ import rocmkern as rk
 from rocmkern import codeobject, dtypes
 from rocmkern.cli import main
 from rocmkern.errors import ArgumentError, KernelNotFound, PackageError, ShapeError
+from rocmkern.kernels.csv_table import read_csv
+from rocmkern.kernels.tuned import TunedTable, padded_m
 from rocmkern.packages import KINDS, KernelArgs, KernelPackage, KernelTable, Packing, check, pointer, scalar
 from rocmkern.packages.kinds import Bf16GemmArgs, I8GemmArgs, TopKSoftmaxArgs, rounds
-from rocmkern.packages.tables import read_csv, read_table
-from rocmkern.packages.tuned import TunedTable, padded_m
+from rocmkern.packages.tables import read_table
 from tests import samples
 from tests.hip_double import Double
 

@@ -20,6 +20,7 @@ import rocmkern as rk
 from rocmkern.build import toolchain
 from rocmkern.cli import main
 from rocmkern.kernels import sidecar
+from rocmkern.kernels.instance_files import KERNEL_FOLDERS
 from rocmkern.ops import specialized
 from rocmkern.specialize.config import Request, requests
 from rocmkern.specialize.descriptor import TensorDescriptor
@@ -145,7 +146,7 @@ def test_products(folder: Path) -> None:
 @pytest.fixture
 def used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The generated kernels are where operations look for them."""
-    monkeypatch.setenv(specialized.FOLDERS, str(folder))
+    monkeypatch.setenv(KERNEL_FOLDERS, str(folder))
     specialized.configure()
     yield
     monkeypatch.undo()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType, bool_, float64, int32, uint8, uint32, uint64
 from rocmkern.kernels.catalogue import INTEGERS, Family, KernelSpec, Parameter, result, scalar, source
+from rocmkern.kernels.tunable import Tunable, Values
 
 FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 NUMBERS: Final = (*INTEGERS, *FLOATS)
@@ -18,6 +20,8 @@ DTYPES: Final[dict[str, tuple[DType, ...]]] = {
 }  # fmt: skip
 LONG: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)  # have kernels for rows of a block's whole registers
 SCANNED: Final = ("sum", "prod")
+PACKS: Final = 4  # of 16 bytes that a thread reads before a row is worth more threads
+TEAM: Final = 256  # threads beyond which a reduced row is better split into parts
 
 
 def accumulator(t: DType) -> DType:
@@ -118,3 +122,23 @@ def _kernels() -> Iterator[KernelSpec]:
 FAMILY: Final = Family(
     "reduce", "reductions of rows, running totals, softmax, norms, rotary embeddings", tuple(_kernels())
 )
+
+
+def _setting(op: str, dtype: str, _: Values) -> tuple[KernelSpec, ...]:
+    """The kernels are the same for all settings, which shape the launch."""
+    return tuple(FAMILY.by_symbol[f"{kind}_{op}_{dtype}"] for kind in ("fast", "split", "merge"))
+
+
+TUNABLES: Final = tuple(
+    Tunable(
+        op,
+        "reduce",
+        tuple(t.short for t in element_types),
+        ("widest", "packs"),
+        (
+            (TEAM, PACKS), (64, 4), (128, 4), (512, 4), (1024, 4), (256, 1), (256, 2), (256, 8), (256, 16), (1024, 16),
+        ),
+        partial(_setting, op),
+    )
+    for op, element_types in DTYPES.items()
+)  # fmt: skip

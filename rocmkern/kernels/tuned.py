@@ -13,7 +13,7 @@ from typing import Final
 from attrs import field, frozen
 
 from rocmkern.errors import PackageError
-from rocmkern.packages.tables import Cell, read_csv
+from rocmkern.kernels.csv_table import Cell, read_csv
 
 _LEVEL_0: Final = ((256, 16), (1024, 32), (4096, 64))  # up to → rounded up to a multiple of
 _LEVEL_0_STEP: Final = 128
@@ -34,6 +34,15 @@ class TunedRow:
     @property
     def kernel(self) -> str:
         return str(self.values["kernelName"])
+
+    @property
+    def target(self) -> str:
+        """The architecture that was measured, by the number of compute units in tables without a gfx column."""
+        named = self.values.get("gfx")
+        if named is not None:
+            return str(named)
+        units = self.values["cu_num"]
+        return _TARGET_OF_UNITS.get(units, "") if isinstance(units, int) else ""
 
     @property
     def splits(self) -> int:
@@ -70,7 +79,7 @@ class TunedTable:
         files = tuple(paths)
         for path in files:
             for row in _read(path, ("cu_num", *problem_columns, "kernelName")):
-                key = (_target(row), row.values["cu_num"], *(row.values[c] for c in problem_columns))
+                key = (row.target, row.values["cu_num"], *(row.values[c] for c in problem_columns))
                 held = rows.get(key)
                 if held is None or row.microseconds < held.microseconds:
                     rows[key] = row
@@ -78,6 +87,10 @@ class TunedTable:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def rows(self) -> tuple[TunedRow, ...]:
+        """The rows that count, in the files' order."""
+        return tuple(self._rows.values())
 
     def find(self, target: str, compute_units: int, **problem: Cell) -> TunedChoice | None:
         """The row for a problem, or None if no step finds one."""
@@ -126,11 +139,3 @@ def _read(path: Path, needed: tuple[str, ...]) -> Iterator[TunedRow]:
         raise PackageError(f"read tuned table {path.name}: no column {', '.join(missing)}; it has {', '.join(header)}")
     for line, values in rows:
         yield TunedRow(values, path, line)
-
-
-def _target(row: TunedRow) -> str:
-    named = row.values.get("gfx")
-    if named is not None:
-        return str(named)
-    units = row.values["cu_num"]
-    return _TARGET_OF_UNITS.get(units, "") if isinstance(units, int) else ""
