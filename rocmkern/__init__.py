@@ -42,8 +42,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "build.jit": ("compile",),
     "drivers": ("is_hip_available",),
     "dtypes": (
-        "DType", "bfloat16", "bool_", "dtype", "float8_e4m3", "float16", "float32", "float64", "int8", "int16",
-        "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "DType", "bfloat16", "bool_", "complex64", "complex128", "dtype", "float8_e4m3", "float16", "float32",
+        "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     ),
     "kernels.cache": ("KernelCache", "get_kernel"),
     "runtime": (

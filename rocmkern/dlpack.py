@@ -21,7 +21,7 @@ ROCM: Final = 10  # kDLROCM
 VERSION: Final = (1, 1)
 _READ_ONLY: Final = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
-_CODE_OF_KIND: Final = {"signed": 0, "unsigned": 1, "float": 2, "bool": 6}
+_CODE_OF_KIND: Final = {"signed": 0, "unsigned": 1, "float": 2, "complex": 5, "bool": 6}
 _CODE_OF_NAME: Final = {"bfloat16": 4, "float8_e4m3": 10}
 _CODES: Final[dict[DType, tuple[int, int]]] = {
     d: (_CODE_OF_NAME.get(d.name, _CODE_OF_KIND[d.kind]), d.bits) for d in ALL

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from attrs import field, frozen
 
-Kind = Literal["bool", "unsigned", "signed", "float"]
+Kind = Literal["bool", "unsigned", "signed", "float", "complex"]
 
 
 @frozen(eq=False, repr=False)
@@ -25,6 +25,10 @@ class DType:
     @property
     def is_float(self) -> bool:
         return self.kind == "float"
+
+    @property
+    def is_complex(self) -> bool:
+        return self.kind == "complex"
 
     @property
     def is_integer(self) -> bool:
@@ -59,13 +63,23 @@ bfloat16: Final = DType("bfloat16", "bf16", "float", 2, ml_dtypes.bfloat16, "__b
 float32: Final = DType("float32", "f32", "float", 4, np.float32, "float")
 float64: Final = DType("float64", "f64", "float", 8, np.float64, "double")
 
-ALL: Final[tuple[DType, ...]] = (
+complex64: Final = DType("complex64", "c64", "complex", 8, np.complex64, "c64")
+complex128: Final = DType("complex128", "c128", "complex", 16, np.complex128, "c128")
+
+REAL: Final[tuple[DType, ...]] = (
     bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
     float8_e4m3, float16, bfloat16, float32, float64,
 )  # fmt: skip
+COMPLEX: Final[tuple[DType, ...]] = (complex64, complex128)
+ALL: Final[tuple[DType, ...]] = REAL + COMPLEX
 BY_SHORT: Final[dict[str, DType]] = {d.short: d for d in ALL}
 BY_NAME: Final[dict[str, DType]] = {d.name: d for d in ALL}
 _BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {d.numpy: d for d in ALL}
+
+
+def part_of(dtype: DType) -> DType:
+    """The dtype of a complex number's parts; of another dtype itself."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
 
 
 def _named(short: str) -> DType:

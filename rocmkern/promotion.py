@@ -1,8 +1,8 @@
 """Which dtype a result has: the array API standard's table, and one answer where the standard leaves it open.
 
 Open in the standard, decided here: bool with a number is the number's dtype; an integer with a float is the float
-dtype; float16 with bfloat16 is float32; float8 with a wider float is the wider. uint64 with a signed integer has no
-common integer dtype and is refused.
+dtype, with a complex the complex one; float16 with bfloat16 is float32; float8 with a wider float is the wider. uint64
+with a signed integer has no common integer dtype and is refused.
 """
 
 from __future__ import annotations
@@ -18,28 +18,33 @@ from rocmkern.dtypes import (
     DType,
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     int16,
     int32,
     int64,
+    part_of,
 )
 from rocmkern.errors import DTypeError, ScalarRangeError
 
-Scalar = bool | int | float
+Real = bool | int | float
+Scalar = Real | complex
 
 _SIGNED_ABOVE: Final = {1: int16, 2: int32, 4: int64}
 DEFAULT_FLOAT: Final = float32
 DEFAULT_INT: Final = int64
+DEFAULT_COMPLEX: Final = complex64
 
-# isdtype's kinds; complex dtypes do not exist here.
+# isdtype's kinds.
 KINDS: Final[dict[str, frozenset[DType]]] = {
     "bool": frozenset(d for d in ALL if d.kind == "bool"),
     "signed integer": frozenset(d for d in ALL if d.kind == "signed"),
     "unsigned integer": frozenset(d for d in ALL if d.kind == "unsigned"),
     "integral": frozenset(d for d in ALL if d.is_integer),
     "real floating": frozenset(d for d in ALL if d.is_float),
-    "complex floating": frozenset(),
+    "complex floating": frozenset(d for d in ALL if d.is_complex),
     "numeric": frozenset(d for d in ALL if d.kind != "bool"),
 }
 
@@ -49,9 +54,11 @@ def promote(a: DType, b: DType) -> DType:
     """The common dtype of two. Raises DTypeError for uint64 with a signed integer."""
     if a is b:
         return a
-    rank = ("bool", "unsigned", "signed", "float")
+    rank = ("bool", "unsigned", "signed", "float", "complex")
     low, high = sorted((a, b), key=lambda d: (rank.index(d.kind), d.itemsize))
-    if low.kind == "bool" or (high.is_float and not low.is_float):
+    if high.is_complex and low.is_float:
+        return complex128 if low.itemsize > part_of(high).itemsize else high
+    if low.kind == "bool" or (high.kind in ("float", "complex") and low.kind != high.kind):
         return high
     if {low, high} == {float16, bfloat16}:
         return float32
@@ -68,22 +75,26 @@ def promote_all(dtypes: Iterable[DType]) -> DType:
 
 
 def scalar_dtype(value: Scalar) -> DType:
-    """The dtype of a Python number on its own: bool, int64, float32."""
+    """The dtype of a Python number on its own: bool, int64, float32, complex64."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
         return DEFAULT_INT
     if isinstance(value, float):
         return DEFAULT_FLOAT
-    raise DTypeError(f"scalar: {value!r} is {type(value).__name__}; use bool, int or float")
+    if isinstance(value, complex):
+        return DEFAULT_COMPLEX
+    raise DTypeError(f"scalar: {value!r} is {type(value).__name__}; use bool, int, float or complex")
 
 
 def promote_scalar(dtype: DType, value: Scalar) -> DType:
     """The dtype of a tensor's dtype with a Python number: the tensor's own unless the number is of a higher kind."""
-    if isinstance(value, bool) or (isinstance(value, int) and dtype.kind != "bool") or dtype.is_float:
-        scalar_dtype(value)
+    own = scalar_dtype(value)
+    if own.is_complex:
+        return promote(dtype, own)
+    if own is bool_ or (own is DEFAULT_INT and dtype is not bool_) or dtype.is_float or dtype.is_complex:
         return dtype
-    return scalar_dtype(value)
+    return own
 
 
 def check_range(value: Scalar, dtype: DType, operation: str) -> None:

@@ -25,7 +25,7 @@ _SHOWN_WHOLE: Final = 1000  # elements
 
 def is_operand(value: object) -> TypeGuard[Tensor | Scalar]:
     """Whether an operator takes the value beside a tensor."""
-    return isinstance(value, (Tensor, bool, int, float))
+    return isinstance(value, (Tensor, bool, int, float, complex))
 
 
 @frozen
@@ -152,7 +152,7 @@ class Tensor:
             flat[self.layout.offset - low :], self.shape, [s * itemsize for s in self.strides]
         )
 
-    def item(self) -> bool | int | float:
+    def item(self) -> Scalar:
         """The only element as a Python number. Raises ShapeError unless there is exactly one."""
         if self.size != 1:
             raise ShapeError(f"item: {self.size} elements in shape {self.shape}; it takes exactly one")
@@ -168,10 +168,10 @@ class Tensor:
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._real_item("int"))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._real_item("float"))
 
     def __complex__(self) -> complex:
         return complex(self.item())
@@ -179,7 +179,13 @@ class Tensor:
     def __index__(self) -> int:
         if not self.dtype.is_integer or self.ndim:
             raise DTypeError(f"index: a {self.dtype} tensor of shape {self.shape}; it takes an integer without axes")
-        return int(self.item())
+        return int(self._real_item("index"))
+
+    def _real_item(self, operation: str) -> bool | int | float:
+        value = self.item()
+        if isinstance(value, complex):
+            raise DTypeError(f"{operation}: the {self.dtype} number {value}; take its real() part")
+        return value
 
     def __len__(self) -> int:
         if not self.shape:

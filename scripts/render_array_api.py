@@ -13,7 +13,6 @@ import rocmkern as rk
 TARGET = Path(__file__).parent.parent / "docs" / "array_api.md"
 OWN_NAMES = ("Device", "__version__")  # of array-api-strict, not of the standard
 EXTENSIONS = ("fft", "linalg")
-NO_COMPLEX = ("complex64", "complex128")
 
 HEAD = """\
 # The array API standard
@@ -34,6 +33,10 @@ TAIL = """
 - A Python float with an integer tensor, and an integer tensor in a function of floats, become `float32`, the default
   float dtype; an integer with a float tensor takes the tensor's dtype; `bool` with a number takes the number's.
 - `uint64` with a signed integer has no common integer dtype and is a `TypeError`.
+- A complex number with an integer tensor becomes `complex64`, the default complex dtype. A complex dtype becomes a real
+  one by `real`, `imag` or `abs` only: `astype` to one other than `bool` is a `TypeError`, as is an order of complex
+  numbers. Products and quotients are the plain formulas: an infinite part beside a NaN is no infinity in them.
+- `unique_*` order complex numbers by the real, then the imaginary part.
 - `float16`, `bfloat16` and `float8_e4m3` exist beside the standard's dtypes; float16 with bfloat16 is `float32`.
 - Integer division by zero gives 0, overflow wraps; a float that becomes an integer truncates and saturates, NaN gives
   0.
@@ -43,7 +46,6 @@ TAIL = """
 
 ## What is missing
 
-- Complex dtypes: the kernels have none. `conj` and `real` copy, `imag` is zero, a complex number is a `TypeError`.
 - The extensions `linalg` and `fft`.
 - DLPack from host memory copies on the emulator too: its kernels reach only its own memory. DLPack to NumPy and PyTorch
   shares.

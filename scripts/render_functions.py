@@ -26,6 +26,7 @@ CHAPTERS = {
     "conv": "Convolutions, pools, resampling",
     "datatypes": "Dtypes and inspection",
     "memory": "Memory",
+    "tuned": "Kernels chosen by measurement",
 }
 TAKES = {
     "float": "Floats; other dtypes become float32.",
@@ -51,6 +52,7 @@ def entry(name: str) -> str:
     signature = str(inspect.signature(function)).replace("'", "").partition(" -> ")[0]
     doc = inspect.getdoc(function) or ""
     takes = f" {TAKES[ROWS[name].accepts]}" if name in ROWS else ""
+    takes += " Complex numbers too." if name in ROWS and ROWS[name].of_complex else ""
     return f"### {name}\n\n`{name}{signature}`\n\n{doc}{takes}\n"
 
 

@@ -50,7 +50,7 @@ def by_size(types: Iterable[DType]) -> tuple[DType, ...]:
 
 def bits_type(t: DType) -> DType:
     """The unsigned integer of the size of `t`, as which kernels move elements bit for bit."""
-    return next(d for d in dtypes.ALL if d.kind == "unsigned" and d.itemsize == t.itemsize)
+    return next(d for d in dtypes.REAL if d.kind == "unsigned" and d.itemsize == t.itemsize)
 
 
 def bits_name(t: DType) -> str:
@@ -67,8 +67,8 @@ LAYOUT: Final[tuple[Parameter, ...]] = (
 FLOATS: Final[tuple[DType, ...]] = (
     dtypes.float8_e4m3, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
 )  # fmt: skip
-INTEGERS: Final[tuple[DType, ...]] = tuple(d for d in dtypes.ALL if d.is_integer)
-SIGNED: Final[tuple[DType, ...]] = tuple(d for d in dtypes.ALL if d.kind == "signed")
+INTEGERS: Final[tuple[DType, ...]] = tuple(d for d in dtypes.REAL if d.is_integer)
+SIGNED: Final[tuple[DType, ...]] = tuple(d for d in dtypes.REAL if d.kind == "signed")
 NUMBERS: Final[tuple[DType, ...]] = INTEGERS + FLOATS
 
 
@@ -102,5 +102,5 @@ class Family:
 
 FAMILY_NAMES: Final[tuple[str, ...]] = (
     "affine", "fill", "binary", "unary", "ternary", "cast", "indexing", "reduce", "sort", "conv", "matmul", "quantized",
-    "array",
+    "array", "complex",
 )  # fmt: skip

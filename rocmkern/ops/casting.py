@@ -9,24 +9,34 @@ from typing import Final
 import numpy as np
 
 from rocmkern.drivers.protocol import Driver
-from rocmkern.dtypes import DType
+from rocmkern.dtypes import DType, bool_, part_of
+from rocmkern.errors import DTypeError
 from rocmkern.kernels import plans_transpose
 from rocmkern.kernels.families.cast import TILED
 from rocmkern.layout import collapse, contiguous
 from rocmkern.ops.launch import context, elementwise, empty, layout_info
+from rocmkern.ops.parts import from_words, words
 from rocmkern.promotion import Scalar
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
 _KEPT_SCALARS: Final = 1024
+_WIDEST: Final = {"float": np.float64, "complex": np.complex128}
 _scalars: dict[Driver, dict[tuple[object, ...], Tensor]] = {}
 atexit.register(_scalars.clear)  # memory goes back while the drivers still work
 
 
 def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
-    """The values in a dtype: `x` itself where it has it, unless a copy is wanted; contiguous where it is new."""
+    """The values in a dtype: `x` itself where it has it, unless a copy is wanted; contiguous where it is new.
+
+    Raises DTypeError from a complex dtype to a real one other than bool.
+    """
     if x.dtype is dtype:
         return duplicate(x) if copy else x
+    if dtype.is_complex and not x.dtype.is_complex:
+        x = cast(x, part_of(dtype))
+    elif x.dtype.is_complex and not dtype.is_complex and dtype is not bool_:
+        raise DTypeError(f"cast: {x.dtype} to {dtype} loses the imaginary part; take real() or abs() first")
     out, symbol = empty(x.shape, dtype, x.device), f"cast_{x.dtype.short}_{dtype.short}"
     if x.dtype in TILED and dtype in TILED:
         return _copied(symbol, out, x)
@@ -35,6 +45,8 @@ def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
 
 def duplicate(x: Tensor) -> Tensor:
     """A contiguous copy."""
+    if x.dtype.is_complex:
+        return from_words(duplicate(words(x)), x.dtype)
     return _copied(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), x)
 
 
@@ -62,13 +74,13 @@ def scalar_tensor(value: Scalar, dtype: DType, device: Device) -> Tensor:
     table = _scalars.get(device.driver)
     if table is None:
         table = _scalars.setdefault(device.driver, {})
-    key = (dtype, value) if value else (dtype, value, copysign(1, value))  # -0.0 equals 0.0, and is another
+    key = (dtype, value, copysign(1, value.real), copysign(1, value.imag))  # -0.0 equals 0.0, and is another
     found = table.get(key)
     if found is None:
         if len(table) >= _KEPT_SCALARS:
             table.clear()
         with np.errstate(over="ignore"):
-            data = np.asarray(value, np.float64 if dtype.is_float else None).astype(dtype.numpy)
+            data = np.asarray(value, _WIDEST.get(dtype.kind)).astype(dtype.numpy)
         memory = device.alloc(dtype.itemsize)
         memory.copy_from_host(data.reshape(1))
         found = table[key] = Tensor(memory, dtype, contiguous(()), device)

@@ -8,7 +8,9 @@ from rocmkern.ops.casting import duplicate
 from rocmkern.ops.creation import arange, zeros_like
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.indexing import where
+from rocmkern.ops.launch import elementwise, empty
 from rocmkern.ops.manipulation import expand_dims
+from rocmkern.ops.parts import part
 from rocmkern.ops.rows_binary import greater_equal, maximum, minimum, subtract
 from rocmkern.tensor import Operand, Tensor
 
@@ -29,18 +31,20 @@ def positive(x: Tensor, /) -> Tensor:
 
 
 def conj(x: Tensor, /) -> Tensor:
-    """A copy of the values: there is no complex dtype. Raises DTypeError for bool."""
-    return duplicate(_number("conj", x))
+    """The values with the other sign of the imaginary part; a copy of real ones. Raises DTypeError for bool."""
+    if not _number("conj", x).dtype.is_complex:
+        return duplicate(x)
+    return elementwise(f"uconj_{x.dtype.short}", empty(x.shape, x.dtype, x.device), (x,))
 
 
 def real(x: Tensor, /) -> Tensor:
-    """A copy of the values: there is no complex dtype. Raises DTypeError for bool."""
-    return duplicate(_number("real", x))
+    """A copy of the real parts; of real values themselves. Raises DTypeError for bool."""
+    return duplicate(part(x, 0) if _number("real", x).dtype.is_complex else x)
 
 
 def imag(x: Tensor, /) -> Tensor:
-    """Zeros: there is no complex dtype. Raises DTypeError for bool."""
-    return zeros_like(_number("imag", x))
+    """A copy of the imaginary parts; zeros for real values. Raises DTypeError for bool."""
+    return duplicate(part(x, 1)) if _number("imag", x).dtype.is_complex else zeros_like(x)
 
 
 def _number(operation: str, x: Tensor) -> Tensor:

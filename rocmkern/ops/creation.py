@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rocmkern import dlpack
-from rocmkern.dtypes import DType, bool_, float64
+from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
 from rocmkern.kernels import plans
@@ -20,7 +20,8 @@ from rocmkern.ops.elementwise import broadcast
 from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
-from rocmkern.promotion import DEFAULT_FLOAT, DEFAULT_INT, Scalar, check_range, scalar_dtype
+from rocmkern.ops.parts import part
+from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
 from rocmkern.runtime import Device, default_device
 from rocmkern.tensor import Foreign, Tensor
 
@@ -50,8 +51,8 @@ def asarray(
 ) -> Tensor:
     """A tensor of numbers, nested sequences of numbers, a host array, a DLPack exporter or another tensor.
 
-    Python floats become float32, integers int64. A tensor comes back as it is unless dtype, device or `copy=True` asks
-    for another. Raises ValueError where `copy=False` can't be kept.
+    Python floats become float32, complex numbers complex64, integers int64. A tensor comes back as it is unless dtype,
+    device or `copy=True` asks for another. Raises ValueError where `copy=False` can't be kept.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Tensor):
@@ -87,15 +88,16 @@ def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
         raise ShapeError(f"asarray: {error}") from None
     except OverflowError as error:
         raise OverflowError(f"asarray: {error}") from None
-    if values.dtype.kind not in "biuf" or (values.dtype.kind == "u" and not hasattr(obj, "dtype")):
+    if values.dtype.kind not in "biufc" or (values.dtype.kind == "u" and not hasattr(obj, "dtype")):
         return _ranged(obj, values, dtype)
     if values.dtype == np.float64 and (np.abs(values) >= 2.0**63).any():
         exact = np.asarray(obj, object)  # NumPy makes floats of integers on both sides of 2^63
         if all(isinstance(v, int) for v in exact.reshape(-1).tolist()):
             return _ranged(obj, exact, dtype)
-    if values.dtype == np.float64 and dtype is None:
+    default = {np.dtype(np.float64): DEFAULT_FLOAT, np.dtype(np.complex128): DEFAULT_COMPLEX}.get(values.dtype)
+    if default is not None and dtype is None:
         with np.errstate(over="ignore"):
-            return values.astype(np.float32)
+            return values.astype(default.numpy)
     if dtype is not None and dtype.is_integer and values.dtype.kind == "i" and values.size:
         for end in (values.min(), values.max()):
             check_range(int(end), dtype, "asarray")
@@ -106,7 +108,7 @@ def _ranged(obj: object, values: np.ndarray[Any, Any], dtype: DType | None) -> n
     """Integers beyond int64, which NumPy makes uint64 or objects of; or no numbers at all."""
     flat = values.reshape(-1).tolist()
     if not all(isinstance(v, int) for v in flat):
-        raise DTypeError(f"asarray: {type(obj).__name__} of {values.dtype}; use numbers of bool, int or float")
+        raise DTypeError(f"asarray: {type(obj).__name__} of {values.dtype}; use numbers of bool, int, float or complex")
     for v in flat:
         check_range(v, dtype or DEFAULT_INT, "asarray")
     return values.astype((dtype or DEFAULT_INT).numpy)
@@ -166,16 +168,21 @@ def ones(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = N
 def full(
     shape: ShapeLike, fill_value: Scalar | Tensor, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
-    """A tensor of one number; its dtype is the number's by default: bool, int64 or float32.
+    """A tensor of one number; its dtype is the number's by default: bool, int64, float32 or complex64.
 
-    Raises DTypeError for a number that an integer dtype can't hold exactly, ScalarRangeError beyond its range.
+    Raises DTypeError for a number of a kind that the dtype can't hold, ScalarRangeError beyond an integer's range.
     """
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     wanted = scalar_dtype(fill_value) if dtype is None else as_dtype(dtype)
-    if isinstance(fill_value, float) and not wanted.is_float:
+    if isinstance(fill_value, float) and not (wanted.is_float or wanted.is_complex):
         raise DTypeError(f"full: {fill_value!r} for dtype {wanted}; use an integer or a float dtype")
     check_range(fill_value, wanted, "full")
+    if wanted.is_complex:
+        one = scalar_tensor(fill_value, wanted, open_device(device))
+        return duplicate(broadcast(one, normal_shape(shape, "full")))
+    if isinstance(fill_value, complex):
+        raise DTypeError(f"full: {fill_value!r} for dtype {wanted}; use a complex dtype")
     result = uninitialised(normal_shape(shape, "full"), wanted, open_device(device))
     if result.size:
         short = "u8" if wanted is bool_ else wanted.short
@@ -206,7 +213,7 @@ def full_like(x: Tensor, /, fill_value: Scalar, *, dtype: DType | None = None, d
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
 
-def _ramp(numel: int, start: Scalar, step: Scalar, stop: Scalar, dtype: DType, device: DeviceLike) -> Tensor:
+def _ramp(numel: int, start: Real, step: Real, stop: Real, dtype: DType, device: DeviceLike) -> Tensor:
     """`numel` numbers from start to stop, both met exactly."""
     result = uninitialised((numel,), dtype, open_device(device))
     if numel:
@@ -217,7 +224,7 @@ def _ramp(numel: int, start: Scalar, step: Scalar, stop: Scalar, dtype: DType, d
     return result
 
 
-def _wrapped(value: Scalar) -> int:
+def _wrapped(value: Real) -> int:
     """An integer as the kernels' int64; uint64 beyond it keeps its bits."""
     return (int(value) + (1 << 63)) % (1 << 64) - (1 << 63)
 
@@ -232,6 +239,8 @@ def arange(
     device: DeviceLike = None,
 ) -> Tensor:
     """Numbers from start up to but without stop: int64 for integers, else float32. Raises ShapeError for step 0."""
+    if dtype is not None and as_dtype(dtype).is_complex:
+        return cast(arange(start, stop, step, dtype=part_of(as_dtype(dtype)), device=device), as_dtype(dtype))
     low, high = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ShapeError("arange: step 0 never arrives; use another")
@@ -250,8 +259,8 @@ def arange(
 
 
 def linspace(
-    start: int | float,
-    stop: int | float,
+    start: int | float | complex,
+    stop: int | float | complex,
     /,
     num: int,
     *,
@@ -259,10 +268,20 @@ def linspace(
     device: DeviceLike = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` evenly spaced numbers from start to stop, the last being stop unless `endpoint=False`."""
+    """`num` evenly spaced numbers from start to stop, the last being stop unless `endpoint=False`; by default float32,
+    or complex64 where an end is complex.
+    """
     if num < 0:
         raise ShapeError(f"linspace: {num} numbers; use 0 or more")
-    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    complex_ends = isinstance(start, complex) or isinstance(stop, complex)
+    wanted = (DEFAULT_COMPLEX if complex_ends else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
+    if wanted.is_complex:
+        result, real = empty((num,), dtype=wanted, device=device), part_of(wanted)
+        for which, (low, high) in enumerate(((start.real, stop.real), (start.imag, stop.imag))):
+            write(linspace(low, high, num, dtype=real, device=device, endpoint=endpoint), part(result, which))
+        return result
+    if isinstance(start, complex) or isinstance(stop, complex):
+        raise DTypeError(f"linspace: {start!r} to {stop!r} for dtype {wanted}; use a complex dtype")
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
     last = stop if endpoint and num > 1 else start + step * max(num - 1, 0)
     if not wanted.is_float:

@@ -8,10 +8,19 @@ import ml_dtypes
 import numpy as np
 from attrs import frozen
 
-from rocmkern.dtypes import ALL, DType
+from rocmkern.dtypes import ALL, DType, part_of
 from rocmkern.errors import DTypeError
 from rocmkern.ops.creation import DeviceLike
-from rocmkern.promotion import DEFAULT_FLOAT, DEFAULT_INT, KINDS, Scalar, promote, promote_all, promote_scalar
+from rocmkern.promotion import (
+    DEFAULT_COMPLEX,
+    DEFAULT_FLOAT,
+    DEFAULT_INT,
+    KINDS,
+    Scalar,
+    promote,
+    promote_all,
+    promote_scalar,
+)
 from rocmkern.runtime import Device, default_device, devices
 from rocmkern.tensor import Tensor
 
@@ -50,8 +59,8 @@ def _dtype_of(operation: str, spec: object) -> DType:
 
 
 def finfo(type: DType | Tensor, /) -> FloatInfo:
-    """The limits of a float dtype. Raises DTypeError for another."""
-    dtype = _dtype_of("finfo", type)
+    """The limits of a float dtype, or of a complex number's parts. Raises DTypeError for another."""
+    dtype = part_of(_dtype_of("finfo", type))
     if not dtype.is_float:
         raise DTypeError(f"finfo: {dtype} is no float dtype; use iinfo")
     info = ml_dtypes.finfo(dtype.numpy)
@@ -91,12 +100,12 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
 
 def result_type(*arrays_and_dtypes: Tensor | DType | Scalar) -> DType:
     """The dtype of an operation on these tensors, dtypes and Python numbers."""
-    firm = [_dtype_of("result_type", a) for a in arrays_and_dtypes if not isinstance(a, bool | int | float)]
+    firm = [_dtype_of("result_type", a) for a in arrays_and_dtypes if not isinstance(a, bool | int | float | complex)]
     if not firm:
         raise ValueError("result_type: no tensor and no dtype; give at least one")
     result = promote_all(firm)
     for a in arrays_and_dtypes:
-        if isinstance(a, bool | int | float):
+        if isinstance(a, bool | int | float | complex):
             result = promote_scalar(result, a)
     return result
 
@@ -113,8 +122,13 @@ class NamespaceInfo:
         return default_device()
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
-        """The dtypes of Python numbers; there is no complex dtype."""
-        return {"real floating": DEFAULT_FLOAT, "integral": DEFAULT_INT, "indexing": DEFAULT_INT}
+        """The dtypes of Python numbers."""
+        return {
+            "real floating": DEFAULT_FLOAT,
+            "complex floating": DEFAULT_COMPLEX,
+            "integral": DEFAULT_INT,
+            "indexing": DEFAULT_INT,
+        }
 
     def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The standard's dtypes that exist here, by name; of one kind or several where asked."""

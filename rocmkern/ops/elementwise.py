@@ -7,20 +7,20 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from attrs import frozen
 
-from rocmkern.dtypes import DType, bool_
+from rocmkern.dtypes import DType, bool_, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
 from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
-from rocmkern.promotion import DEFAULT_FLOAT, Scalar, check_range, promote, promote_scalar
+from rocmkern.promotion import DEFAULT_FLOAT, Real, Scalar, check_range, promote, promote_scalar
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
 
 # What an operation takes. "float": other dtypes become float32. "rounding": integers are their own result.
 # "test": a question whose answer is bool, known for integers. "logical": the truth of any dtype.
 Accepts: TypeAlias = Literal["float", "numeric", "rounding", "test", "bits", "integer", "logical", "any"]
-Result: TypeAlias = Literal["same", "bool"]
+Result: TypeAlias = Literal["same", "bool", "part"]  # "part": what the parts of a complex number are
 
 
 class Unary(Protocol):
@@ -47,6 +47,7 @@ class Row:
     doc: str
     of_integers: bool | None = None  # the answer of a test where the operand is no float
     of_bool: str | None = None  # the stem for bool where it is another
+    of_complex: bool = False  # whether it takes complex dtypes too
 
 
 ROWS: Final[dict[str, Row]] = {}
@@ -70,9 +71,18 @@ def working_dtype(row: Row, dtype: DType) -> DType:
     refused = _REFUSED.get(row.accepts)
     if refused is not None and refused(dtype):
         raise DTypeError(f"{row.name}: dtype {dtype}; it takes {_WANTED[row.accepts]}, cast it first")
-    if row.accepts == "float" and not dtype.is_float:
-        return DEFAULT_FLOAT
-    return bool_ if row.accepts == "logical" else dtype
+    if row.accepts == "logical":
+        return bool_
+    if dtype.is_complex:
+        if not row.of_complex:
+            raise DTypeError(f"{row.name}: dtype {dtype}; it takes a real dtype, use real(), imag() or abs()")
+        return dtype
+    return DEFAULT_FLOAT if row.accepts == "float" and not dtype.is_float else dtype
+
+
+def result_dtype(row: Row, working: DType) -> DType:
+    """The dtype of the result of a kernel that runs in `working`."""
+    return bool_ if row.result == "bool" else part_of(working) if row.result == "part" else working
 
 
 def unary(
@@ -84,19 +94,20 @@ def unary(
     result: Result = "same",
     of_integers: bool | None = None,
     of_bool: str | None = None,
+    of_complex: bool = False,
 ) -> Unary:
     """The function of one operand that a row describes."""
     given: Result = "bool" if accepts in ("test", "logical") else result
-    row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool)
+    row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool, of_complex)
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
         dtype = working_dtype(row, as_tensor(row.name, x).dtype)
-        if row.accepts == "test" and not dtype.is_float:
+        if row.accepts == "test" and not (dtype.is_float or dtype.is_complex):
             return finish(row.name, filled(x, bool(row.of_integers)), out)
         if row.accepts == "rounding" and not dtype.is_float:
             return finish(row.name, cast(x, dtype, copy=True), out)
         operand = cast(x, dtype)
-        target = destination(out, x.shape, bool_ if row.result == "bool" else dtype, x.device, x)
+        target = destination(out, x.shape, result_dtype(row, dtype), x.device, x)
         stem = row.of_bool if row.of_bool and dtype is bool_ else row.kernel
         elementwise(f"{stem}_{dtype.short}", target, (operand,))
         return finish(row.name, target, out)
@@ -105,9 +116,12 @@ def unary(
     return operation
 
 
-def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result = "same") -> Binary:
+def binary(
+    name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result = "same", of_complex: bool = False
+) -> Binary:
     """The function of two operands that a row describes; either may be a Python number, not both."""
-    row = ROWS[name] = Row(name, kernel, accepts, "bool" if accepts == "logical" else result, 2, doc)
+    given: Result = "bool" if accepts == "logical" else result
+    row = ROWS[name] = Row(name, kernel, accepts, given, 2, doc, of_complex=of_complex)
 
     def operation(x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor:
         device, common = device_and_dtype(row.name, x1, x2)
@@ -117,8 +131,7 @@ def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result
             return finish(name, by_number, out)
         left, right = operand(row.name, x1, dtype, device), operand(row.name, x2, dtype, device)
         shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
-        given = bool_ if row.result == "bool" else dtype
-        target = destination(out, shape, given, device, left, right)
+        target = destination(out, shape, result_dtype(row, dtype), device, left, right)
         elementwise(f"{row.kernel}_{dtype.short}", target, (broadcast(left, shape), broadcast(right, shape)))
         return finish(row.name, target, out)
 
@@ -127,7 +140,7 @@ def binary(name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result
 
 
 # What affine takes for x + c, x − c and x · c, the numbers by value: (mul, add), where adding `nothing` changes no sum.
-_AFFINE: Final[Mapping[str, Callable[[Scalar, Scalar], tuple[Scalar, Scalar]]]] = {
+_AFFINE: Final[Mapping[str, Callable[[Real, Real], tuple[Real, Real]]]] = {
     "add": lambda c, nothing: (1, c),
     "subtract": lambda c, nothing: (1, -c),
     "multiply": lambda c, nothing: (c, nothing),
@@ -140,7 +153,7 @@ def _with_number(name: str, x1: Operand, x2: Operand, dtype: DType, out: Tensor 
     if name not in _AFFINE:
         return None
     x, number = (x2, x1) if name in _COMMUTES and not isinstance(x1, Tensor) else (x1, x2)
-    if not isinstance(x, Tensor) or isinstance(number, Tensor):
+    if not isinstance(x, Tensor) or isinstance(number, Tensor | complex) or dtype.is_complex:
         return None
     check_range(number, dtype, name)
     operand = cast(x, dtype)
@@ -149,7 +162,7 @@ def _with_number(name: str, x1: Operand, x2: Operand, dtype: DType, out: Tensor 
     return elementwise(f"affine_{dtype.short}", target, (operand,), after=tuple(_encoded(v, dtype) for v in scalars))
 
 
-def _encoded(value: Scalar, dtype: DType) -> bool | int | float | bytes:
+def _encoded(value: Real, dtype: DType) -> bool | int | float | bytes:
     """A number as the packer takes it; an integer wraps, as its negative may have to."""
     if dtype.is_float:
         return encode(value, dtype)

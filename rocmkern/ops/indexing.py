@@ -16,6 +16,7 @@ from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, ope
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
+from rocmkern.ops.parts import beside_words, from_words, words
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.rows_binary import equal
 from rocmkern.ops.sorting import searched
@@ -41,18 +42,18 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 def positions(x: Tensor) -> Tensor:
     """The flat positions of the values other than zero, in order; their number comes to the host."""
-    values = packed(x)
+    values = packed(cast(x, bool_) if x.dtype.is_complex else x)
     tiles = -(-values.size // _TILE)
     if not tiles:
         return empty((0,), int64, x.device)
     counts = empty((tiles + 1,), int64, x.device)
     sizes = (values.size, _TILE, values.address)
-    kernel(x.device, f"nonzero_count_{x.dtype.short}")(tiles * BLOCK, *sizes, counts.address)
+    kernel(x.device, f"nonzero_count_{values.dtype.short}")(tiles * BLOCK, *sizes, counts.address)
     kernel(x.device, "nonzero_scan")(BLOCK, tiles, counts.address)
-    total = int(counts.view(counts.layout.narrow(0, tiles, 1)).item())
+    total = int(counts.view(counts.layout.narrow(0, tiles, 1)))
     result = empty((total,), int64, x.device)
     if total:
-        kernel(x.device, f"nonzero_write_{x.dtype.short}")(tiles * BLOCK, *sizes, counts.address, result.address)
+        kernel(x.device, f"nonzero_write_{values.dtype.short}")(tiles * BLOCK, *sizes, counts.address, result.address)
     return result
 
 
@@ -65,8 +66,11 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
         dtype = promote(scalar_dtype(x1), scalar_dtype(x2))
     left, right = operand("where", x1, dtype, truth.device), operand("where", x2, dtype, truth.device)
     shape = broadcast_shapes(truth.shape, left.shape, right.shape)
-    inputs = [broadcast(t, shape) for t in (truth, left, right)]
-    return elementwise(f"where_bool_{dtype.short}", empty(shape, dtype, truth.device), inputs)
+    out, mask = empty(shape, dtype, truth.device), beside_words(broadcast(truth, shape), dtype)
+    choices = [words(broadcast(t, shape)) for t in (left, right)]
+    target = words(out)
+    elementwise(f"where_bool_{target.dtype.short}", target, (mask, *choices))
+    return out
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -97,6 +101,8 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     """`take_along_axis` of checked int64 ids, for any layout of `x`."""
     same_device("gather", x.device, ids)
+    if x.dtype.is_complex:
+        return from_words(gather(words(x), beside_words(ids, x.dtype), axis), x.dtype)
     result = empty(ids.shape, x.dtype, x.device)
     if result.size:
         strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
@@ -119,6 +125,8 @@ def index_tensor(operation: str, indices: object) -> Tensor:
 def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     """The slices of an axis at checked int64 ids, whose axes take its place."""
     same_device("select", x.device, ids)
+    if x.dtype.is_complex:
+        return from_words(select(words(x), ids, axis), x.dtype)
     source = packed(x)
     result = empty((*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :]), x.dtype, x.device)
     if result.size:
@@ -154,7 +162,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     if index_tensor("repeat", repeats).ndim > 1:
         raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; use one dimension")
     ends = cumulative_sum(cast(broadcast_to(repeats, (x.shape[at],)), int64))
-    total = int(ends.view(ends.layout.narrow(0, ends.size - 1, 1)).item()) if ends.size else 0
+    total = int(ends.view(ends.layout.narrow(0, ends.size - 1, 1))) if ends.size else 0
     return select(x, searched(ends, arange(total, device=x.device), right=True), at)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from rocmkern.dtypes import bool_, int64
+from rocmkern.dtypes import bool_, complex128, int64
 from rocmkern.errors import DTypeError, IndexOutOfRange
 from rocmkern.layout import Shape, broadcast_shapes
 from rocmkern.ops.casting import cast, duplicate, packed
@@ -21,6 +21,7 @@ from rocmkern.ops.indexing import nonzero, positions, select, where
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.movement import write
+from rocmkern.ops.parts import words
 from rocmkern.ops.rows_binary import add, multiply, not_equal
 from rocmkern.ops.sorting import argsort
 from rocmkern.promotion import promote, promote_scalar
@@ -74,7 +75,8 @@ def get_item(x: Tensor, key: Any, /) -> Tensor:
 def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     """Write a value, broadcast to what the key selects. Where an index repeats, the last value stays.
 
-    Raises DTypeError for a float into an integer tensor, ShapeError where the value does not broadcast.
+    Raises DTypeError for a float into an integer tensor or a complex number into a real one, ShapeError where the value
+    does not broadcast.
     """
     source = _value(x, value)
     if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
@@ -89,10 +91,10 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
 
 
 def _value(x: Tensor, value: Operand) -> Tensor:
-    if isinstance(value, Tensor | bool | int | float):
+    if isinstance(value, Tensor | bool | int | float | complex):
         dtype = promote(x.dtype, value.dtype) if isinstance(value, Tensor) else promote_scalar(x.dtype, value)
-        if dtype.is_float and not x.dtype.is_float:
-            raise DTypeError(f"set_item: a float into a {x.dtype} tensor; cast it first")
+        if dtype.kind in ("float", "complex") and dtype.kind != x.dtype.kind and not x.dtype.is_complex:
+            raise DTypeError(f"set_item: a {dtype.kind} number into a {x.dtype} tensor; cast it first")
         return operand("set_item", value, x.dtype, x.device)
     return cast(asarray(value, device=x.device), x.dtype)
 
@@ -220,6 +222,9 @@ def _scatter(selected: Selection, source: Tensor) -> None:
     target, values = selected.view, reshape(source, -1)
     if not selected.unique:
         offsets, values = _last_of_each(offsets, values)
+    if values.dtype is complex128:
+        offsets = reshape(add(multiply(reshape(offsets, (-1, 1)), 2), arange(2, device=offsets.device)), -1)
+        values, target = reshape(words(values), -1), words(target)
     kernel(target.device, f"put_u{8 * target.dtype.itemsize}")(
         values.size, values.size, offsets.address, values.address, target.memory.address
     )

@@ -10,12 +10,15 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
 from rocmkern.ops import specialized
-from rocmkern.ops.casting import cast
+from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
 from rocmkern.ops.launch import context, empty, layout_info, word
 from rocmkern.ops.manipulation import moveaxis, permute_dims, reshape
+from rocmkern.ops.movement import write
+from rocmkern.ops.parts import part
 from rocmkern.ops.reduction import sum
-from rocmkern.ops.rows_binary import multiply
+from rocmkern.ops.rows_binary import add, multiply, subtract
 from rocmkern.tensor import Tensor
 
 
@@ -55,6 +58,9 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
         _launch(cast(a, float32), cast(b, float32), batch, wide)
         finish("matmul", cast(wide, result.dtype), result)
         return
+    if a.dtype.is_complex:
+        _launch_complex(a, b, batch, result)
+        return
     if specialized.enabled and specialized.product(result, a, b):
         return
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
@@ -73,6 +79,19 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
         *map(word, (right_steps[0] if simple and dims else 0, *b.strides[-2:])),
         *(num_dims, info, a.address, b.address, result.address),
     )
+
+
+def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
+    """The four products of the parts."""
+    left, right = ([packed(part(x, which)) for which in (0, 1)] for x in (a, b))
+
+    def of_parts(i: int, j: int) -> Tensor:
+        found = empty(result.shape, left[i].dtype, result.device)
+        _launch(left[i], right[j], batch, found)
+        return found
+
+    write(subtract(of_parts(0, 0), of_parts(1, 1)), part(result, 0))
+    write(add(of_parts(0, 1), of_parts(1, 0)), part(result, 1))
 
 
 def int8_product(a: Tensor, b: Tensor) -> Tensor:
@@ -105,11 +124,14 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Seq
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The sum of products along one axis, whose length must be the same; the others broadcast."""
+    """The sum of products along one axis, whose length must be the same; the others broadcast. Of complex tensors the
+    first is conjugated.
+    """
     left, right, dtype = _operands("vecdot", x1, x2)
     at = (normal_axis(axis, left.ndim, "vecdot"), normal_axis(axis, right.ndim, "vecdot"))
     if left.shape[at[0]] != right.shape[at[1]]:
         raise ShapeError(f"vecdot: shapes {x1.shape} and {x2.shape} differ along axis {axis}")
     work = float32 if dtype.is_float and dtype.itemsize < 4 else dtype
-    products = multiply(moveaxis(cast(left, work), at[0], -1), moveaxis(cast(right, work), at[1], -1))
+    first = conj(left) if work.is_complex else cast(left, work)
+    products = multiply(moveaxis(first, at[0], -1), moveaxis(cast(right, work), at[1], -1))
     return cast(sum(products, axis=-1, dtype=work), dtype)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from rocmkern.errors import DTypeError
 from rocmkern.layout import collapse
 from rocmkern.ops.launch import kernel, layout_info
+from rocmkern.ops.parts import words
 from rocmkern.tensor import Tensor
 
 
 def write(source: Tensor, target: Tensor) -> None:
     """Copy `source` into the memory of `target`, of the same shape and dtype, whatever their layouts."""
-    size = target.layout.size
-    if not size:
+    if not target.layout.size:
         return
     if source.dtype is not target.dtype:
         raise DTypeError(f"write: {source.dtype} into {target.dtype}; cast it first")
     if source.layout.is_contiguous and target.layout.is_contiguous:
         target.device.driver.copy_on_device(target.address, source.address, target.nbytes, 0)
         return
+    source, target = words(source), words(target)
+    size = target.layout.size
     dims, strides = collapse(target.shape, source.strides, target.strides)
     if not dims:
         dims, strides = (1,), ((1,), (1,))

@@ -7,14 +7,15 @@ from math import prod as product
 
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
-from rocmkern.errors import ShapeError
+from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import normal_axes, normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor
-from rocmkern.ops.manipulation import concat
+from rocmkern.ops.manipulation import concat, permute_dims, reshape
+from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.rows import IDENTITY, reduced, scanned
-from rocmkern.ops.rows_binary import divide, not_equal, subtract
+from rocmkern.ops.rows_binary import divide, multiply, not_equal, subtract
 from rocmkern.ops.rows_unary import sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
@@ -23,8 +24,8 @@ Axes = int | Sequence[int] | None
 
 
 def summing_dtype(dtype: DType) -> DType:
-    """The dtype of a sum: int64 or uint64 for integers, int64 for bool, floats their own."""
-    if dtype.is_float:
+    """The dtype of a sum: int64 or uint64 for integers, int64 for bool, floats and complex numbers their own."""
+    if dtype.is_float or dtype.is_complex:
         return dtype
     return uint64 if dtype.kind == "unsigned" else int64
 
@@ -46,11 +47,37 @@ def prod(x: Tensor, /, *, axis: Axes = None, dtype: DType | None = None, keepdim
 
 
 def _reduce(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Reduce in f32 what the reduction kernels have no dtype for."""
+    """Reduce in f32 what the reduction kernels have no dtype for, and complex numbers by their parts."""
+    if x.dtype.is_complex:
+        return _reduce_complex(op, x, axes, keepdims)
     if x.dtype.short != "f8_e4m3":
         return reduced(op, x, axes, keepdims)
     result = reduced(op, cast(x, float32), axes, keepdims)
     return cast(result, x.dtype) if result.dtype is float32 else result
+
+
+def _reduce_complex(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    if op in ("sum", "mean"):
+        return joined(reduced(op, parts(x), axes, keepdims), x.dtype)
+    if op in ("any", "all"):
+        return reduced(op, cast(x, bool_), axes, keepdims)
+    if op != "prod":
+        raise DTypeError(f"{op}: dtype {x.dtype}; it takes a real dtype, use real(), imag() or abs()")
+    kept = [a for a in range(x.ndim) if a not in axes]
+    shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes)
+    rows, columns = product(x.shape[a] for a in kept), product(x.shape[a] for a in axes)
+    if not rows * columns:
+        return full(shape, IDENTITY[op], dtype=x.dtype, device=x.device)
+    return reshape(_product_of_rows(reshape(permute_dims(x, (*kept, *axes)), (rows, columns))), shape)
+
+
+def _product_of_rows(x: Tensor) -> Tensor:
+    """Halves multiplied until one column is left."""
+    while (n := x.shape[1]) > 1:
+        left, right = (x.view(x.layout.narrow(1, start, n // 2)) for start in (0, n // 2))
+        half = multiply(left, right)
+        x = concat([half, x.view(x.layout.narrow(1, n - 1, 1))], axis=1) if n % 2 else half
+    return duplicate(x)
 
 
 def min(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
@@ -95,7 +122,7 @@ def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) ->
 
 def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The mean along axes; of integers as float32, NaN of nothing."""
-    values = _floats("mean", x)
+    values = x if as_tensor("mean", x).dtype.is_complex else _floats("mean", x)
     return _reduce("mean", values, normal_axes(axis, x.ndim, "mean"), keepdims)
 
 
@@ -147,10 +174,24 @@ def _cumulative(name: str, op: str, x: Tensor, axis: int | None, dtype: DType | 
     wanted = summing_dtype(x.dtype) if dtype is None else as_dtype(dtype)
     if wanted.short == "f8_e4m3":
         return cast(_cumulative(name, op, x, at, float32, include_initial), wanted)
-    result = scanned(op, packed(cast(x, wanted)), at)
+    result = (
+        _scanned_complex(op, cast(x, wanted), at) if wanted.is_complex else scanned(op, packed(cast(x, wanted)), at)
+    )
     if include_initial:
         shape = tuple(1 if a == at else n for a, n in enumerate(x.shape))
         result = concat([full(shape, IDENTITY[op], dtype=wanted, device=x.device), result], axis=at)
+    return result
+
+
+def _scanned_complex(op: str, x: Tensor, at: int) -> Tensor:
+    """Running sums by their parts; running products of 1, 2, 4, … neighbours, each from two of half as many."""
+    if op == "sum":
+        return joined(scanned(op, packed(parts(x)), at), x.dtype)
+    result, reach, n = duplicate(x), 1, x.shape[at]
+    while reach < n:
+        first = result.view(result.layout.narrow(at, 0, reach))
+        earlier, later = (result.view(result.layout.narrow(at, start, n - reach)) for start in (0, reach))
+        result, reach = concat([first, multiply(later, earlier)], axis=at), 2 * reach
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import BY_SHORT, DType, int64
+from rocmkern.dtypes import BY_SHORT, DType, complex128, int64
 from rocmkern.errors import ShapeError
 from rocmkern.kernels.plans import pack_width
 from rocmkern.layout import normal_axis
@@ -16,6 +16,7 @@ from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.indexing import index_tensor
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
+from rocmkern.ops.parts import beside_words, from_words, joined, parts, words
 from rocmkern.ops.rows_binary import add, multiply
 from rocmkern.ops.sorting import order
 from rocmkern.tensor import Operand, Tensor
@@ -32,7 +33,10 @@ def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1)
     if ids.ndim != 1:
         raise ShapeError(f"index_add: {ids.ndim} dimensions of indices; use one")
     shape = (*x.shape[:at], ids.size, *x.shape[at + 1 :])
-    return _add_sorted(x, at, ids, _values("index_add", values, x, shape))
+    source = _values("index_add", values, x, shape)
+    if x.dtype.is_complex:
+        return joined(_add_sorted(parts(x), at, ids, parts(source)), x.dtype)
+    return _add_sorted(x, at, ids, source)
 
 
 def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
@@ -44,11 +48,12 @@ def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1
     if ids.ndim != 1:
         raise ShapeError(f"index_copy: {ids.ndim} dimensions of indices; use one")
     source = _values("index_copy", values, x, (*x.shape[:at], ids.size, *x.shape[at + 1 :]))
-    result, extents = duplicate(x), _extents(x, at, ids.size)
+    result = words(duplicate(x))
+    extents = _extents(result, at, ids.size)
     if source.size:
         addresses = (ids.address, ids.size, source.address, result.address)
-        kernel(x.device, f"ic_i64_{x.dtype.short}")(extents[0] * extents[3], *addresses, *extents)
-    return result
+        kernel(x.device, f"ic_i64_{result.dtype.short}")(extents[0] * extents[3], *addresses, *extents)
+    return from_words(result, x.dtype)
 
 
 def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
@@ -58,9 +63,9 @@ def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -
     """
     at, ids = _ids("scatter", x, indices, axis)
     _require_same_columns("scatter", x, ids, at)
-    source, result = _values("scatter", values, x, ids.shape), duplicate(x)
-    _by_column("s", result, at, ids, source)
-    return result
+    source, result = _values("scatter", values, x, ids.shape), words(duplicate(x))
+    _by_column("s", result, at, packed(beside_words(ids, x.dtype)), words(source))
+    return from_words(result, x.dtype)
 
 
 def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
@@ -71,6 +76,9 @@ def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -
     at, ids = _ids("scatter_add", x, indices, axis)
     _require_same_columns("scatter_add", x, ids, at)
     source = _values("scatter_add", values, x, ids.shape)
+    if x.dtype.is_complex:
+        both = packed(beside_words(ids, complex128))
+        return joined(scatter_add(parts(x), both, parts(source), axis=at), x.dtype)
     left, _, _, right = extents = _extents(x, at, ids.shape[at])
     if left * right >= _ENOUGH_COLUMNS or x.size >= 1 << 32:
         result = duplicate(x)

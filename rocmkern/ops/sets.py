@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rocmkern.dtypes import bool_, int64
-from rocmkern.ops.casting import packed
+from rocmkern.ops.casting import duplicate, packed
 from rocmkern.ops.creation import full, zeros
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
 from rocmkern.ops.indexing import positions, select
 from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import reshape
+from rocmkern.ops.parts import part
 from rocmkern.ops.reduction import cumulative_sum, diff
-from rocmkern.ops.rows_binary import equal, minimum, subtract
+from rocmkern.ops.rows_binary import add, equal, logical_or, minimum, subtract
 from rocmkern.ops.rows_unary import logical_not
 from rocmkern.ops.sorting import argsort, searched, sort
 from rocmkern.tensor import Operand, Tensor
@@ -43,6 +44,9 @@ class UniqueInverse(NamedTuple):
 
 def _changes(ordered: Tensor) -> Tensor:
     """Where a sorted line has a value that differs from the one before; NaN differs from NaN."""
+    if ordered.dtype.is_complex:
+        real, imaginary = (_changes(duplicate(part(ordered, which))) for which in (0, 1))
+        return logical_or(real, imaginary)
     flags = empty(ordered.shape, bool_, ordered.device)
     if ordered.size:
         kernel(ordered.device, f"changes_{ordered.dtype.short}")(
@@ -51,15 +55,31 @@ def _changes(ordered: Tensor) -> Tensor:
     return flags
 
 
+def _ordered(flat: Tensor) -> Tensor:
+    return select(flat, _order(flat), 0) if flat.dtype.is_complex else sort(flat)
+
+
+def _order(flat: Tensor) -> Tensor:
+    """The positions that put a line in order; complex numbers by the real part, then by the imaginary one."""
+    if not flat.dtype.is_complex:
+        return argsort(flat)
+    by_imaginary = argsort(_without_negative_zeros(part(flat, 1)))
+    return select(by_imaginary, argsort(select(_without_negative_zeros(part(flat, 0)), by_imaginary, 0)), 0)
+
+
+def _without_negative_zeros(x: Tensor) -> Tensor:
+    return add(x, 0.0)
+
+
 def unique_values(x: Tensor, /) -> Tensor:
-    """The distinct values in ascending order; each NaN is distinct."""
-    ordered = sort(reshape(as_tensor("unique_values", x), -1))
+    """The distinct values in ascending order, complex ones by real, then imaginary part; each NaN is distinct."""
+    ordered = _ordered(reshape(as_tensor("unique_values", x), -1))
     return select(ordered, positions(_changes(ordered)), 0)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The distinct values in ascending order and how often each occurs."""
-    ordered = sort(reshape(as_tensor("unique_counts", x), -1))
+    ordered = _ordered(reshape(as_tensor("unique_counts", x), -1))
     starts = positions(_changes(ordered))
     return UniqueCounts(select(ordered, starts, 0), _lengths(starts, ordered.size))
 
@@ -72,7 +92,7 @@ def _lengths(starts: Tensor, total: int) -> Tensor:
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct values in ascending order, where each first occurs, the inverse, and the counts."""
     flat = reshape(as_tensor("unique_all", x), -1)
-    order = argsort(flat)
+    order = _order(flat)
     ordered = select(packed(flat), order, 0)
     changes = _changes(ordered)
     starts = positions(changes)

@@ -6,7 +6,7 @@ from math import prod
 from typing import Final
 
 from rocmkern.dtypes import int64, uint32
-from rocmkern.errors import ShapeError
+from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_sort
 from rocmkern.kernels.catalogue import bits_type
 from rocmkern.kernels.plans_sort import SortPlan
@@ -50,6 +50,8 @@ def top_k(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> tupl
 def _rows(operation: str, x: Tensor, axis: int) -> tuple[int, Tensor]:
     """The axis from the front, and the tensor contiguous with that axis last."""
     at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
+    if x.dtype.is_complex:
+        raise DTypeError(f"{operation}: dtype {x.dtype}; complex numbers have no order, use real(), imag() or abs()")
     return at, packed(moveaxis(x, at, -1))
 
 

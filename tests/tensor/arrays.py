@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import rocmkern as rk
-from rocmkern.dtypes import ALL, DType
+from rocmkern.dtypes import REAL, DType, part_of
 
 Array = np.ndarray[Any, Any]
 
-FLOATS = tuple(d for d in ALL if d.is_float)
-INTEGERS = tuple(d for d in ALL if d.is_integer)
+FLOATS = tuple(d for d in REAL if d.is_float)
+INTEGERS = tuple(d for d in REAL if d.is_integer)
 NUMBERS = (*INTEGERS, *FLOATS)
-WIDE = tuple(d for d in ALL if d.short not in ("f8_e4m3", "f16", "bf16"))
+WIDE = tuple(d for d in REAL if d.short not in ("f8_e4m3", "f16", "bf16"))
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
 FULL_SHAPES = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5)
 
@@ -27,6 +27,9 @@ def values(dtype: DType, *, finite: bool = False, low: float | None = None, high
     """Elements of a dtype: its whole range, or a part of it."""
     if dtype.kind == "bool":
         return st.booleans()
+    if dtype.is_complex:
+        part = values(part_of(dtype), finite=finite, low=low, high=high)
+        return st.builds(complex, part, part)
     if dtype.is_integer:
         info = np.iinfo(dtype.numpy)
         return st.integers(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.array_api import make_strategies_namespace
 
 import rocmkern as rk
-from rocmkern.dtypes import ALL, DType
+from rocmkern.dtypes import REAL, DType
 from rocmkern.errors import DTypeError, ScalarRangeError, ShapeError
 from rocmkern.ops.elementwise import ROWS
 from rocmkern.promotion import promote
@@ -40,7 +40,7 @@ def test_two_dtypes_meet_in_the_promoted_one(data: st.DataObject) -> None:
     assert_same(getattr(rk, name)(t1, t2), getattr(np, name)(*exact), rk.bool_ if name == "less" else common)
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=lambda d: d.short)
+@pytest.mark.parametrize("dtype", REAL, ids=lambda d: d.short)
 def test_python_numbers_take_the_tensors_dtype(dtype: DType) -> None:
     """On either side; a float lifts integers to float32, an integer lifts bool to int64."""
     t = rk.ones((2,), dtype=dtype)
@@ -74,13 +74,13 @@ def test_dtypes_that_an_operation_does_not_take() -> None:
         (lambda: rk.positive(flag), "cast it first"),
         (lambda: rk.exp([1.0]), "list is no tensor"),
         (lambda: rk.add(1, 2), "no tensor among the operands"),
-        (lambda: rk.add(whole, 1j), "use bool, int or float"),
+        (lambda: rk.add(whole, "1"), "use bool, int, float or complex"),
     ):
         with pytest.raises(DTypeError, match=words):
             call()
 
 
-@pytest.mark.parametrize("dtype", [d for d in ALL if not d.is_float], ids=lambda d: d.short)
+@pytest.mark.parametrize("dtype", [d for d in REAL if not d.is_float], ids=lambda d: d.short)
 def test_functions_of_floats_take_integers_as_float32(dtype: DType) -> None:
     """exp of an integer tensor is exp of its float32 values."""
     t = rk.asarray(np.array([0, 1]).astype(dtype.numpy))

@@ -138,7 +138,7 @@ def test_unary_operators_and_what_is_no_operand() -> None:
     """-x, +x, abs(x), ~x; strings and arrays are TypeErrors; a tensor differs from None."""
     t = rk.asarray([1, -2])
     assert ((-t).tolist(), (+t).tolist(), abs(t).tolist(), (~t).tolist()) == ([-1, 2], [1, -2], [1, 2], [-2, 1])
-    for other in ("a", None, np.zeros(2), 1j):
+    for other in ("a", None, np.zeros(2), [1]):
         with pytest.raises(TypeError):
             t + other  # type: ignore[operator]
         with pytest.raises(TypeError):

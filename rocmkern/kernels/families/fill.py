@@ -27,5 +27,5 @@ def _copy2d(t: DType) -> KernelSpec:
 FAMILY: Final = Family(
     "fill",
     "a constant into contiguous or strided memory, and rows from one stride to another",
-    tuple(make(t) for make in (_fill, _const_set, _copy2d) for t in dtypes.ALL),
+    tuple(make(t) for make in (_fill, _const_set, _copy2d) for t in dtypes.REAL),
 )

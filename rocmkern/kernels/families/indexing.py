@@ -93,10 +93,10 @@ FAMILY: Final = Family(
     tuple(
         sorted(
             (
-                *(k for t in by_size(dtypes.ALL) for i in ids_for(t) for k in _of_candle(i, t)),
-                *(k for t in by_size(dtypes.ALL) for k in _of_checked_ids(t)),
+                *(k for t in by_size(dtypes.REAL) for i in ids_for(t) for k in _of_candle(i, t)),
+                *(k for t in by_size(dtypes.REAL) for k in _of_checked_ids(t)),
                 *map(_check_ids, INTEGERS),
-                *(k for t in by_size(dtypes.ALL) for k in _nonzero(t)),
+                *(k for t in by_size(dtypes.REAL) for k in _nonzero(t)),
                 _SCAN,
                 _UNRAVEL,
             ),

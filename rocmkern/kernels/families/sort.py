@@ -77,7 +77,7 @@ FAMILY: Final = Family(
     tuple(
         sorted(
             (
-                *(k for t in by_size(dtypes.ALL) for k in _element(t)),
+                *(k for t in by_size(dtypes.REAL) for k in _element(t)),
                 *(k for key in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64) for k in _radix(key)),
                 _SCAN,
             ),

@@ -20,5 +20,5 @@ def _where(i: DType, t: DType) -> KernelSpec:
 FAMILY: Final = Family(
     "ternary",
     "t where the condition is not zero, f elsewhere, bit for bit",
-    tuple(_where(i, t) for i in CONDITIONS for t in by_size(dtypes.ALL)),
+    tuple(_where(i, t) for i in CONDITIONS for t in by_size(dtypes.REAL)),
 )

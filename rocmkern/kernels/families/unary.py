@@ -36,11 +36,11 @@ _ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
         ),
     ),
     "UNARY_WITH": (("uelu", FLOATS), ("upowf", FLOATS)),
-    "COPY": (("ucopy", by_size(dtypes.ALL)),),
+    "COPY": (("ucopy", by_size(dtypes.REAL)),),
     "UNARY_BITS": (("uneg", NUMBERS), ("uabs", NUMBERS), ("ubitnot", INTEGERS)),
     "PREDICATE": (
         *((op, FLOATS) for op in ("uisnan", "uisinf", "uisfinite")),
-        ("ulogical_not", dtypes.ALL),
+        ("ulogical_not", dtypes.REAL),
     ),
     "PREDICATE_BITS": (("usignbit", FLOATS),),
 }  # fmt: skip
