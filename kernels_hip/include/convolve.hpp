@@ -133,12 +133,12 @@ RK_DEVICE void convolve(const Geometry &geometry, const Extents4 &src, const Ext
 // The right operand of a convolution as a matrix product: row k is one (channel, ky, kx) of the kernel, column n one
 // output pixel. It is gathered from the image instead of being laid out in memory. A thread keeps the same columns all the
 // way, so that their positions in the image are worked out once; from step to step its row advances by counting.
-template <typename T, u32 Extent, u32 Depth>
+template <typename T, u32 Extent, u32 Depth, u32 Threads>
 struct ImageWalk {
-    using Shape = Tile<Extent, Depth>;
+    using Step = StagedStep<Extent, Depth, Threads>;
     static constexpr u32 per_line = Extent / quad;
-    static constexpr u32 lines_apart = gemm_threads / per_line;  // between a thread's quads
-    static_assert(gemm_threads % per_line == 0, "a thread's quads lie in the same columns");
+    static constexpr u32 lines_apart = Threads / per_line;  // between a thread's quads
+    static_assert(Threads % per_line == 0, "a thread's quads lie in the same columns");
 
     const T *corner;  // of the image's group of channels
     i32 height;
@@ -155,7 +155,7 @@ struct ImageWalk {
     i32 channel;  // of the thread's first row in the next step
     i32 ky;
     i32 kx;
-    Pack<T, quad> staged[Shape::quads];
+    Pack<T, quad> staged[Step::quads];
 
     RK_DEVICE ImageWalk(const Geometry &geometry, const Extents4 &src, const Extents4 &kernel, const T *image, u32 first)
         : corner(image),
@@ -195,9 +195,11 @@ struct ImageWalk {
         ky = y - planes * kernel_h;
         channel += planes;
     }
+    RK_DEVICE bool is_whole() const { return true; }
+    RK_DEVICE void load_whole() { load(Depth); }
     RK_DEVICE void load(u32 depth_left) {
 #pragma unroll
-        for (u32 q = 0; q < Shape::quads; ++q) {
+        for (u32 q = 0; q < Step::quads; ++q) {
             const bool inside = thread_x() / per_line + q * lines_apart < depth_left;
             const i32 dy = ky * dilation_h;
             const i32 dx = kx * dilation_w;
@@ -216,45 +218,45 @@ struct ImageWalk {
     template <typename Acc>
     RK_DEVICE void store(Acc *tile) const {
 #pragma unroll
-        for (u32 q = 0; q < Shape::quads; ++q) {
+        for (u32 q = 0; q < Step::quads; ++q) {
             const u32 line = thread_x() / per_line + q * lines_apart;
             Pack<Acc, quad> wide;
 #pragma unroll
             for (u32 j = 0; j < quad; ++j) {
                 wide.lane[j] = static_cast<Acc>(widen(staged[q].lane[j]));
             }
-            *reinterpret_cast<Pack<Acc, quad> *>(tile + line * Shape::pitch + thread_x() % per_line * quad) = wide;
+            *reinterpret_cast<Pack<Acc, quad> *>(tile + line * Step::pitch + thread_x() % per_line * quad) = wide;
         }
     }
 };
 
 // A convolution as one matrix product per image and group: weights (c_out / groups, c_in / groups * kernel) times pixels.
 // The weights of an output channel must lie side by side; an image plane has fewer than 2^30 pixels.
-template <typename T, u32 BM, u32 BN, u32 BK>
+template <typename T, typename Shape>
 RK_DEVICE void convolve_tiles(const Geometry &geometry, const Extents4 &src, const Extents4 &kernel, const T *image,
                               const T *weights, T *dst) {
     using Acc = product<T>;
-    using Sums = Accumulators<Acc, GemmShape<Acc, BM, BN, BK>>;
-    __shared__ Acc lds[2 * Sums::buffer] __attribute__((aligned(16)));
+    using Sums = Accumulators<Acc, Shape>;
+    __shared__ Acc lds[2 * Sums::buffer] __attribute__((aligned(32)));
     const u32 groups = static_cast<u32>(geometry.groups);
     const u32 channels = static_cast<u32>(kernel.dim[0]) / groups;
     const u32 pixels = static_cast<u32>(geometry.out_h * geometry.out_w);
     const u64 depth = kernel.dim[1] * kernel.dim[2] * kernel.dim[3];
-    const u32 tile_rows = (channels + BM - 1) / BM;
-    const u32 tile_columns = (pixels + BN - 1) / BN;
+    const u32 tile_rows = (channels + Shape::rows - 1) / Shape::rows;
+    const u32 tile_columns = (pixels + Shape::columns - 1) / Shape::columns;
     const u32 per_product = tile_rows * tile_columns;
 #pragma unroll 1
     for (u64 work = block_x(); work < src.dim[0] * groups * per_product; work += grid_x()) {
         const u64 product_number = divide(work, per_product);
         const u32 tile = static_cast<u32>(work - product_number * per_product);
-        const u32 row = tile % tile_rows * BM;
-        const u32 column = tile / tile_rows * BN;
+        const u32 row = tile % tile_rows * Shape::rows;
+        const u32 column = tile / tile_rows * Shape::columns;
         const u64 batch = divide(product_number, groups);
         const u64 group = product_number - batch * groups;
         const T *plane = image + batch * src.stride[0] + group * kernel.dim[1] * src.stride[1];
         const T *rows = weights + group * channels * kernel.stride[0];
-        Walk<T, BM, BK> left({rows, channels, kernel.stride[0], 1}, row);
-        ImageWalk<T, BN, BK> right(geometry, src, kernel, plane, column);
+        Walk<T, Shape::rows, Shape::depth, Shape::threads> left({rows, channels, kernel.stride[0], 1}, row);
+        ImageWalk<T, Shape::columns, Shape::depth, Shape::threads> right(geometry, src, kernel, plane, column);
         barrier();  // the buffers may still be read for the tile before
         const auto sums = multiply_tile<Sums>(left, right, depth, lds);
         sums.store(Corner<T>(dst + product_number * channels * pixels, channels, pixels, row, column));

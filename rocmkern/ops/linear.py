@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from rocmkern.dtypes import DType, bool_, float32, int32
+from attrs import frozen
+
+from rocmkern.dtypes import DType, bool_, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
@@ -63,6 +65,35 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
         return
     if specialized.enabled and specialized.product(result, a, b):
         return
+    _multiply(a, b, batch, result)
+
+
+@frozen
+class Scales:
+    """Factors of a product's rows and columns (both or neither) and what is added to its columns, all of float32."""
+
+    rows: Tensor | None = None
+    columns: Tensor | None = None
+    bias: Tensor | None = None
+
+    def addresses(self) -> tuple[int, ...]:
+        return tuple(0 if t is None else t.address for t in (self.rows, self.columns, self.bias))
+
+
+def scaled_product(a: Tensor, b: Tensor, dtype: DType, scales: Scales) -> Tensor:
+    """The product of two matrices in f32 (int8: exact in int32), scaled, biased and rounded once to `dtype`.
+
+    `a` and `b` are int8 (`dtype` float32, float16, bfloat16), float16 or bfloat16 (`dtype` float32); the scales are
+    contiguous.
+    """
+    result = empty((a.shape[0], b.shape[1]), dtype, a.device)
+    if result.size:
+        _multiply(a, b, (), result, scales)
+    return result
+
+
+def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales | None = None) -> None:
+    """As planned: one launch, or one for the parts of the inner axis and one that adds them."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     left = Layout(a.shape[:-2], a.strides[:-2]).broadcast_to(batch)
     right = Layout(b.shape[:-2], b.strides[:-2]).broadcast_to(batch)
@@ -71,14 +102,27 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     num_dims, info = (0, 0) if simple else (len(dims), layout_info(a.device, dims + left_steps + right_steps))
     count = prod(batch)
     here = context(a.device)
-    plan = here.plan(plans_matmul.product, count, m, n, a.dtype, result.dtype)
-    here.kernel(a.device, plan.variant).run(
-        plan,
-        *(m, n, k, count),
+    depth_stride, other_stride = a.strides[:-3:-1] if m > n else b.strides[-2:]
+    plan = here.plan(
+        plans_matmul.product, count, m, n, k, a.dtype, result.dtype, depth_stride == 1 or other_stride != 1,
+        scales is not None,
+    )  # fmt: skip
+    target = result if plan.total is None else empty((plan.parts * result.size,), plan.partial, a.device)
+    finish = () if scales is None else scales.addresses()
+    here.kernel(a.device, plan.first.variant).run(
+        plan.first,
+        *(m, n, k, plan.part, count),
         *map(word, (left_steps[0] if simple and dims else 0, *a.strides[-2:])),
         *map(word, (right_steps[0] if simple and dims else 0, *b.strides[-2:])),
-        *(num_dims, info, a.address, b.address, result.address),
+        *(num_dims, info, a.address, b.address),
+        *((finish if plan.total is None else (0, 0, 0)) if plan.is_scaled else ()),
+        target.address,
     )
+    if plan.total is not None:
+        more = finish or (() if plan.is_plain else (0, 0, 0))
+        here.kernel(a.device, plan.total.variant).run(
+            plan.total, m, n, count, plan.parts, *more, target.address, result.address
+        )
 
 
 def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
@@ -92,14 +136,6 @@ def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
 
     write(subtract(of_parts(0, 0), of_parts(1, 1)), part(result, 0))
     write(add(of_parts(0, 1), of_parts(1, 0)), part(result, 1))
-
-
-def int8_product(a: Tensor, b: Tensor) -> Tensor:
-    """The product of two int8 matrices as int32, exact up to 2¹⁷ columns of `a`."""
-    result = empty((a.shape[0], b.shape[1]), int32, a.device)
-    if result.size:
-        _launch(a, b, (), result)
-    return result
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:

@@ -12,17 +12,17 @@ from typing import Any, Final
 from attrs import frozen
 
 from rocmkern.drivers.protocol import Driver
-from rocmkern.dtypes import DType, bfloat16, float32, int8, int32, uint32
+from rocmkern.dtypes import DType, bfloat16, float16, float32, int8, int32, uint32
 from rocmkern.errors import DTypeError, KernelNotFound, ShapeError
 from rocmkern.kernels.tuned import TunedTable
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.creation import zeros
 from rocmkern.ops.launch import empty
-from rocmkern.ops.linear import int8_product, matmul
+from rocmkern.ops.linear import Scales, scaled_product
 from rocmkern.ops.manipulation import matrix_transpose, permute_dims, reshape
 from rocmkern.ops.nn import softmax
 from rocmkern.ops.reduction import sum as sum_of
-from rocmkern.ops.rows_binary import add, divide, multiply
+from rocmkern.ops.rows_binary import add, divide
 from rocmkern.ops.sorting import top_k
 from rocmkern.packages.args import KernelArgs
 from rocmkern.packages.choice import Choice, KernelTable
@@ -176,27 +176,34 @@ def gemm_a8w8(
     scale_b: Tensor,
     *,
     bias: Tensor | None = None,
+    dtype: DType = bfloat16,
     package: KernelPackage | None = None,
     tuned: TunedTable | None = None,
 ) -> Tensor:
     """a · bᵀ of int8 matrices, scaled per row of `a` and per row of `b`, plus a bias per column, as bfloat16.
 
     `a` is (m, k), `b` (n, k) plain or shuffled; scales and bias are float32 of m, n and n elements. Sums are exact, the
-    result is rounded once.
+    result is rounded once, to `dtype`: float32 and float16 too, which our own kernels give.
     """
     m, k = _matrix("gemm_a8w8", "a", a)
     n = _columns("gemm_a8w8", b, k)
     for name, t, size in (("scale_a", scale_a, m), ("scale_b", scale_b, n), ("bias", bias, n)):
         if t is not None and (t.size != size or t.dtype is not float32):
             raise ShapeError(f"gemm_a8w8: {name} is {t.dtype} of shape {t.shape}; float32 of {size} elements is wanted")
+    for name, t in (("a", a), ("b", b.tensor if isinstance(b, ShuffledWeight) else b)):
+        if t.dtype is not int8:
+            raise DTypeError(f"gemm_a8w8: {name} is {t.dtype}; int8 is wanted, quantise it first")
+    if dtype not in (bfloat16, float16, float32):
+        raise DTypeError(f"gemm_a8w8: a result of {dtype}; bfloat16, float16 and float32 are there")
     # Splits of K zero the result each for itself and rely on running side by side, which the emulator does not.
     splits = {"splits": 1} if a.device.info.unified else {}
-    decision = decide(I8GEMM, package, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **splits)
+    decision = decide(
+        I8GEMM, package if dtype is bfloat16 else None, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **splits
+    )
     if decision.choice is None or not m:
         plain = b.plain() if isinstance(b, ShuffledWeight) else b
-        sums = cast(int8_product(a, matrix_transpose(plain)), float32)
-        scaled = multiply(multiply(sums, reshape(scale_b, (1, n))), reshape(scale_a, (m, 1)))
-        return cast(scaled if bias is None else add(scaled, reshape(bias, (1, n))), bfloat16)
+        scales = Scales(packed(scale_a), packed(scale_b), None if bias is None else packed(bias))
+        return scaled_product(a, matrix_transpose(plain), dtype, scales)
     weight = b if isinstance(b, ShuffledWeight) else shuffle_weight(b)
     out = zeros((m, n), dtype=bfloat16, device=a.device)
     args = I8GemmArgs(
@@ -212,18 +219,21 @@ def gemm_a16w16(
     a: Tensor,
     b: Tensor,
     *,
+    bias: Tensor | None = None,
     package: KernelPackage | None = None,
     tuned: TunedTable | None = None,
 ) -> Tensor:
-    """a · bᵀ of bfloat16 matrices (m, k) and (n, k), summed in float32, as float32."""
+    """a · bᵀ of bfloat16 matrices (m, k) and (n, k), summed in float32, plus a float32 bias per column, as float32."""
     m, k = _matrix("gemm_a16w16", "a", a)
     n = _columns("gemm_a16w16", b, k)
     for name, t in (("a", a), ("b", b)):
         if t.dtype is not bfloat16:
             raise DTypeError(f"gemm_a16w16: {name} is {t.dtype}; bfloat16 is wanted, cast it first")
+    if bias is not None and (bias.size != n or bias.dtype is not float32):
+        raise ShapeError(f"gemm_a16w16: bias is {bias.dtype} of shape {bias.shape}; float32 of {n} elements is wanted")
     decision = decide(BF16GEMM, package, a.device, tuned, m=m, n=n, k=k, bPreshuffle=0)
     if decision.choice is None or not m:
-        return matmul(cast(a, float32), matrix_transpose(cast(b, float32)))
+        return scaled_product(a, matrix_transpose(b), float32, Scales(bias=None if bias is None else packed(bias)))
     out = zeros((m, n), dtype=float32, device=a.device)  # the kernels add
     function = _function(decision.choice, a.device)
     kind: Any = next((c for c in BF16GEMM.arguments if c.fits(function.kernel)), Bf16GemmOutF32Args)
@@ -238,7 +248,7 @@ def gemm_a16w16(
         splits=splits if splits > 1 else 0, **more,
     )  # fmt: skip
     _run(decision.choice, args, a.device)
-    return out
+    return out if bias is None else add(out, reshape(bias, (1, n)))
 
 
 def _matrix(operation: str, name: str, t: Tensor) -> tuple[int, int]:

@@ -63,12 +63,12 @@ def int8_problem(m: int, n: int, k: int) -> tuple[Array, ...]:
     return a, b, rng.random(m, np.float32), rng.random(n, np.float32), rng.standard_normal(n).astype(np.float32)
 
 
-def int8_result(a: Array, b: Array, scale_a: Array, scale_b: Array, bias: Array) -> Array:
+def int8_result(a: Array, b: Array, scale_a: Array, scale_b: Array, bias: Array, dtype: Any = BF16) -> Array:
     sums = (a.astype(np.int32) @ b.astype(np.int32).T).astype(np.float32)
-    return np.asarray((sums * scale_b * scale_a[:, None] + bias).astype(BF16))
+    return np.asarray((sums * scale_b * scale_a[:, None] + bias).astype(dtype))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 9), (1, 64, 128), (70, 33, 200)])
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 9), (1, 64, 128), (70, 33, 200), (8, 16, 4200)])
 def test_gemm_a8w8_on_our_kernels(device: Device, m: int, n: int, k: int) -> None:
     """Exact sums, scaled, biased and rounded once: NumPy's bits, for any shape."""
     problem = int8_problem(m, n, k)
@@ -76,19 +76,30 @@ def test_gemm_a8w8_on_our_kernels(device: Device, m: int, n: int, k: int) -> Non
     got = gemm_a8w8(a, b, scale_a, scale_b, bias=bias)
     assert got.dtype is rk.bfloat16
     np.testing.assert_array_equal(got.numpy(), int8_result(*problem))
+    for dtype in (rk.float32, rk.float16):
+        wide = gemm_a8w8(a, b, scale_a, scale_b, bias=bias, dtype=dtype)
+        assert wide.dtype is dtype
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(wide.numpy(), int8_result(*problem, dtype.numpy))
     if n % 32 == 0:
         shuffled = gemm_a8w8(a, shuffle_weight(b), scale_a, scale_b, bias=bias)
         np.testing.assert_array_equal(shuffled.numpy(), got.numpy())
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 9), (33, 64, 130)])
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 9), (33, 64, 130), (4, 20, 3000)])
 def test_gemm_a16w16_on_our_kernels(device: Device, m: int, n: int, k: int) -> None:
     """bf16 products are exact in f32; only the order of the sum is ours."""
     rng = np.random.default_rng(k)
     a, b = (rng.standard_normal(shape).astype(BF16) for shape in ((m, k), (n, k)))
     got = gemm_a16w16(rk.asarray(a, device=device), rk.asarray(b, device=device)).numpy()
     expected = a.astype(np.float64) @ b.astype(np.float64).T
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6 * np.abs(expected).max() * k**0.5)
+    tolerance = 1e-6 * np.abs(expected).max() * k**0.5
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
+    bias = rng.standard_normal(n).astype(np.float32)
+    biased = gemm_a16w16(
+        rk.asarray(a, device=device), rk.asarray(b, device=device), bias=rk.asarray(bias, device=device)
+    )
+    np.testing.assert_allclose(biased.numpy(), got + bias, rtol=0, atol=tolerance)
 
 
 def test_packages_kernels_keep_the_contract() -> None:
@@ -153,3 +164,10 @@ def test_shapes_that_do_not_fit(device: Device) -> None:
         topk_softmax(rk.zeros((4, 8), device=device), 9)
     with pytest.raises(TypeError, match="gemm_a16w16: a is int8; bfloat16 is wanted, cast it first"):
         gemm_a16w16(a, a)
+    with pytest.raises(TypeError, match="gemm_a8w8: b is float32; int8 is wanted"):
+        gemm_a8w8(a, a.astype(rk.float32), ones, ones)
+    with pytest.raises(TypeError, match="gemm_a8w8: a result of int32"):
+        gemm_a8w8(a, a, ones, ones, dtype=rk.int32)
+    half = a.astype(rk.bfloat16)
+    with pytest.raises(ValueError, match="gemm_a16w16: bias is int8"):
+        gemm_a16w16(half, half, bias=a[0])

@@ -49,7 +49,10 @@ def test_matmul_equals_numpy(dtype: DType, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("dtype", [rk.float32, rk.float16, rk.bfloat16, rk.float64, rk.int32], ids=lambda d: d.short)
-@pytest.mark.parametrize(("m", "k", "n"), [(70, 33, 65), (128, 64, 128), (1, 300, 200), (200, 300, 1)])
+@pytest.mark.parametrize(
+    ("m", "k", "n"),
+    [(70, 33, 65), (128, 64, 128), (1, 300, 200), (200, 300, 1), (3, 2100, 40), (40, 2100, 24)],
+)
 def test_matmul_beyond_one_tile(dtype: DType, m: int, k: int, n: int) -> None:
     """Several tiles with ragged edges, and a transposed operand read in place."""
     rng = np.random.default_rng(m * k * n)

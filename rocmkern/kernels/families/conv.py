@@ -12,7 +12,7 @@ from rocmkern.kernels.catalogue import INTEGERS, Family, KernelSpec, Parameter, 
 FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 NUMBERS: Final = by_size((*INTEGERS, *FLOATS))
 TILED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
-TILE: Final = (64, 128, 16)  # output channels, pixels, and steps along channels × kernel
+TILE: Final = (64, 128, 16, 4, 8)  # output channels, pixels, steps along channels × kernel; a thread's share
 THREADS: Final = 256
 _GEOMETRY: Final = (
     "groups", "h_out", "w_out", "stride_h", "stride_w", "padding_h", "padding_w", "dilation_h", "dilation_w",
