@@ -93,6 +93,7 @@ class Program:
     _blocks: list[ctypes.Array[ctypes.c_char]] = field(factory=list)
     instructions: dict[int, tuple[Row, Inst]] = field(factory=dict)
     leaders: set[int] = field(factory=set)  # where blocks begin: there the operation is a "count"
+    _count: int = 0  # address of the function that counts
     _heat: dict[str, Heat] = field(factory=lambda: defaultdict(Heat))
     _lock: threading.RLock = field(factory=threading.RLock)
 
@@ -172,6 +173,13 @@ class Program:
 
     # Compiled units.
 
+    def withdraw(self) -> None:
+        """Take all compiled units out of use: what runs next runs in tier 0."""
+        for pc in self.leaders & self._operations.keys():
+            self.install(pc, self._count)
+        for heat in self._heat.values():
+            heat.entries = frozenset()
+
     def is_compiled(self, kernel: Kernel) -> bool:
         return bool(self._heat[kernel.name].entries)
 
@@ -231,7 +239,7 @@ class Program:
         ours = {inst.name: shape(inst, self.isa, wave_size) for inst in (JOIN, COUNT)}
         wanted |= {ours[inst.name]: (ROWS[inst.name], inst) for inst in (JOIN, COUNT)}
         handlers = self.library.handlers(wanted, self.isa, wave_size, self.checked)
-        branch, count = (handlers[ours[inst.name]] for inst in (JOIN, COUNT))
+        branch, self._count = (handlers[ours[inst.name]] for inst in (JOIN, COUNT))
         placed: list[tuple[int, int, int | None]] = []  # (operation, pc, pc of the target)
         for trace in traces:
             last = self.instructions[trace[-1]]
@@ -244,7 +252,7 @@ class Program:
                 row, inst = self.instructions[pc]
                 self._operations[pc] = where
                 if pc in self.leaders:
-                    self._write(where, count, pc, [])
+                    self._write(where, self._count, pc, [])
                     where += at.OP_SIZE
                 placed.append((where, pc, inst.target if row.unit == "branch" else None))
                 values = fields(row, inst, wave_size)
