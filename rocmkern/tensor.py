@@ -72,7 +72,8 @@ class Tensor:
     @property
     def address(self) -> int:
         """The device address of the first element."""
-        return self.memory.address + self.layout.offset * self.dtype.itemsize
+        offset = self.layout.offset
+        return self.memory.address + offset * self.dtype.itemsize if offset else self.memory.address
 
     @property
     def is_contiguous(self) -> bool:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 import weakref
 from typing import Any, Final
 
 from attrs import define, field
 
+from rocmkern.drivers.launch_buffer import LaunchBuffers
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.errors import (
@@ -104,24 +104,6 @@ def _info(ordinal: int, device: Any) -> DeviceInfo:
     )
 
 
-class _LaunchBuffer(threading.local):
-    """Each thread's argument block and the five words that say where it lies; the driver copies it at the launch."""
-
-    _END, _POINTER, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE
-
-    def __init__(self) -> None:
-        self.resize(1 << 12)
-
-    def resize(self, capacity: int) -> None:
-        self.capacity = capacity
-        self._block = (ctypes.c_ubyte * capacity)()
-        self.view = memoryview(self._block).cast("B")
-        self.size = ctypes.c_size_t()
-        block, size = ctypes.addressof(self._block), ctypes.addressof(self.size)
-        self._words = (ctypes.c_void_p * 5)(self._POINTER, block, self._SIZE, size, self._END)
-        self.address = ctypes.addressof(self._words)
-
-
 def _address(view: memoryview) -> int:
     if view.readonly:
         import numpy as np
@@ -140,9 +122,14 @@ class CudaDriver:
     _context: Any = field(init=False)
     _objects: dict[int, Any] = field(init=False, factory=dict)
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
-    _buffer: _LaunchBuffer = field(init=False, factory=_LaunchBuffer)
+    _buffers: LaunchBuffers = field(init=False, factory=lambda: LaunchBuffers(pointer=1, size=2, end=0))
+    _launch: Any = field(init=False)
+    _default_stream: Any = field(init=False)
+    _several: bool = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._launch, self._default_stream = _cuda().cuLaunchKernel, _cuda().CUstream(0)
+        self._several = int(check("cuDeviceGetCount")) > 1
         self._device = check("cuDeviceGet", self.ordinal)
         self._context = check("cuDevicePrimaryCtxRetain", self._device)
         self.info = _info(self.ordinal, self._device)
@@ -274,17 +261,19 @@ class CudaDriver:
         check("cuModuleUnload", self._objects.pop(module))
 
     def function(self, module: int, name: str) -> int:
-        return int(check("cuModuleGetFunction", self._objects[module], name.encode()))
+        return self._keep(check("cuModuleGetFunction", self._objects[module], name.encode()))
 
     def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
-        self._select()
-        buffer, nbytes = self._buffer, len(arguments)
-        if nbytes > buffer.capacity:
-            buffer.resize(nbytes)
-        buffer.view[:nbytes] = arguments
-        buffer.size.value = nbytes
-        queue = self._stream(stream)
-        check("cuLaunchKernel", function, *grid, *block, shared_bytes, queue, 0, buffer.address if nbytes else 0)
+        if self._several:
+            self._select()
+        extra = self._buffers.filled(arguments).value or 0
+        queue = self._objects[stream] if stream else self._default_stream
+        (status,) = self._launch(self._objects[function], *grid, *block, shared_bytes, queue, 0, extra)
+        if status and not self._several:  # a new thread, or another library's context: that was refused, not run
+            self._select()
+            (status,) = self._launch(self._objects[function], *grid, *block, shared_bytes, queue, 0, extra)
+        if status:
+            raise _error("cuLaunchKernel", status)
 
     def _stream(self, stream: int) -> Any:
         return self._objects[stream] if stream else 0

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
+import importlib
+import importlib.util
 import weakref
 from typing import Any, Final
 
 from attrs import define, field
 
+from rocmkern.drivers.launch_buffer import LaunchBuffers
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.errors import (
@@ -37,6 +39,7 @@ _ERRORS: Final[dict[str, tuple[type[RocmkernError], str]]] = {
     "hipErrorLaunchFailure": (MemoryFault, "run it on `emulator:…:checked` to find the access"),
 }
 _ANY_ERROR: Final = (DriverError, "see the HIP documentation of the call")
+_KEPT_CALLS: Final = 4096
 
 
 @functools.cache
@@ -128,25 +131,32 @@ def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode()
 
 
-class _LaunchBuffer(threading.local):
-    """Each thread's argument block, and the five words that tell HIP where it lies: HIP copies it during the launch.
-
-    Packing by hip-python is avoided, since it does not align lists as HIP does and costs 2 us more.
+def _raw(call: str, declared: bytes) -> Any:
+    """A function of HIP as the bindings hold it, to be called with C values: half of what their Python function costs.
+    None from bindings that don't show it with just this declaration.
     """
+    for module in ("rocm.bindings.cyhip", "hip.cyhip"):
+        if importlib.util.find_spec(module.partition(".")[0]) is None:
+            continue
+        try:
+            capsule = importlib.import_module(module).__pyx_capi__[call]
+        except (ImportError, AttributeError, KeyError):
+            continue
+        if _capsule_name(capsule) == declared:
+            return ctypes.CFUNCTYPE(ctypes.c_int)(_capsule_pointer(capsule, declared))
+    return None
 
-    _POINTER, _SIZE, _END = 1, 2, 3  # HIP_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
 
-    def __init__(self) -> None:
-        self.resize(1 << 12)
-
-    def resize(self, capacity: int) -> None:
-        self.capacity = capacity
-        self._block = (ctypes.c_ubyte * capacity)()
-        self.view = memoryview(self._block).cast("B")
-        self.size = ctypes.c_size_t()
-        block, size = ctypes.addressof(self._block), ctypes.addressof(self.size)
-        self._words = (ctypes.c_void_p * 5)(self._POINTER, block, self._SIZE, size, self._END)
-        self.address = ctypes.addressof(self._words)
+_SET_DEVICE: Final = b"enum hipError_t (int)"
+# The arguments after the function: grid, block, dynamic LDS, stream, and two ways to pass the kernel's own.
+_LAUNCH: Final = (
+    b"enum hipError_t (hipFunction_t, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, "
+    b"unsigned int, unsigned int, hipStream_t, void **, void **)"
+)
+_capsule_name = ctypes.pythonapi.PyCapsule_GetName
+_capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
 @define(eq=False)
@@ -161,24 +171,31 @@ class HipDriver:
     _objects: dict[int, Any] = field(init=False, factory=dict)
     _functions: dict[int, list[int]] = field(init=False, factory=dict)
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
-    _buffer: _LaunchBuffer = field(init=False, factory=_LaunchBuffer)
-    _launch: Any = field(init=False)
+    _buffers: LaunchBuffers = field(init=False, factory=lambda: LaunchBuffers(pointer=1, size=2, end=3))
+    _launch: Any = field(init=False)  # the bindings' function
+    _raw_launch: Any = field(init=False)
+    _raw_select: Any = field(init=False)
+    _c_ordinal: ctypes.c_int = field(init=False)
+    _calls: dict[tuple[int, Dims, Dims, int, int], tuple[Any, ...]] = field(init=False, factory=dict)
     _success: Any = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.info = _info(self.ordinal)
         self._several = device_count() > 1
         self._launch, self._success = _hip().hipModuleLaunchKernel, _hip().hipError_t.hipSuccess
+        self._raw_launch = _raw("hipModuleLaunchKernel", _LAUNCH)
+        self._raw_select, self._c_ordinal = _raw("hipSetDevice", _SET_DEVICE), ctypes.c_int(self.ordinal)
 
     def close(self) -> None:
         self._objects.clear()
         self._functions.clear()
+        self._calls.clear()
         self._pinned.clear()
 
     def _select(self) -> None:
         """Makes this device the calling thread's current one; other libraries may have changed it."""
-        if self._several:
-            check("hipSetDevice", self.ordinal)
+        if self._several and (self._raw_select is None or self._raw_select(self._c_ordinal)):
+            check("hipSetDevice", self.ordinal)  # which says what is wrong
 
     def alloc(self, nbytes: int) -> int:
         self._select()
@@ -241,6 +258,7 @@ class HipDriver:
 
     def destroy_stream(self, stream: int) -> None:
         held = self._objects.pop(stream, None)
+        self._calls.clear()
         if held is not None:
             check("hipStreamSynchronize", held)
             check("hipStreamDestroy", held)
@@ -299,6 +317,7 @@ class HipDriver:
         self.synchronize()
         for function in self._functions.pop(module):
             self._objects.pop(function, None)
+        self._calls.clear()
         check("hipModuleUnload", held[0])
 
     def function(self, module: int, name: str) -> int:
@@ -309,16 +328,27 @@ class HipDriver:
     def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
         if self._several:
             self._select()
-        buffer, nbytes = self._buffer, len(arguments)
-        if nbytes > buffer.capacity:
-            buffer.resize(nbytes)
-        buffer.view[:nbytes] = arguments
-        buffer.size.value = nbytes
-        extra = buffer.address if nbytes else None
-        kernel, queue = self._objects[function], self._objects[stream] if stream else None
-        (status,) = self._launch(kernel, *grid, *block, shared_bytes, queue, None, extra)
-        if status != self._success:
-            raise _error("hipModuleLaunchKernel", status)
+        extra = self._buffers.filled(arguments)
+        if self._raw_launch is None:
+            kernel, queue = self._objects[function], self._objects[stream] if stream else None
+            (status,) = self._launch(kernel, *grid, *block, shared_bytes, queue, None, extra.value)
+        else:
+            key = (function, grid, block, shared_bytes, stream)
+            call = self._calls.get(key) or self._call(key)
+            status = self._raw_launch(*call, extra)
+        if status:
+            raise _error("hipModuleLaunchKernel", _hip().hipError_t(status))
+
+    def _call(self, key: tuple[int, Dims, Dims, int, int]) -> tuple[Any, ...]:
+        """A launch's arguments as C values, all but where the kernel's own are."""
+        function, grid, block, shared_bytes, stream = key
+        if len(self._calls) >= _KEPT_CALLS:
+            self._calls.clear()
+        kernel, queue = int(self._objects[function]), int(self._objects[stream]) if stream else 0
+        sizes = map(ctypes.c_uint, (*grid, *block, shared_bytes))
+        call = (ctypes.c_void_p(kernel), *sizes, ctypes.c_void_p(queue), ctypes.c_void_p())
+        self._calls[key] = call
+        return call
 
     def _stream(self, stream: int) -> Any:
         return self._objects[stream] if stream else None

@@ -14,6 +14,7 @@ from rocmkern.errors import DTypeError
 from rocmkern.kernels import plans_transpose
 from rocmkern.kernels.families.cast import TILED
 from rocmkern.layout import collapse, contiguous
+from rocmkern.ops import prepared
 from rocmkern.ops.launch import context, elementwise, empty, layout_info
 from rocmkern.ops.parts import from_words, words
 from rocmkern.promotion import Scalar
@@ -37,10 +38,14 @@ def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
         x = cast(x, part_of(dtype))
     elif x.dtype.is_complex and not dtype.is_complex and dtype is not bool_:
         raise DTypeError(f"cast: {x.dtype} to {dtype} loses the imaginary part; take real() or abs() first")
+    key = ("cast", x.device._driver, dtype, x.dtype, x.layout.shape, x.layout.strides)
+    launch = prepared.found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
     out, symbol = empty(x.shape, dtype, x.device), f"cast_{x.dtype.short}_{dtype.short}"
-    if x.dtype in TILED and dtype in TILED:
+    if x.dtype in TILED and dtype in TILED and not x.is_contiguous:
         return _copied(symbol, out, x)
-    return elementwise(symbol, out, (x,))
+    return elementwise(symbol, out, (x,), key=key)
 
 
 def duplicate(x: Tensor) -> Tensor:

@@ -10,9 +10,11 @@ from attrs import frozen
 from rocmkern.dtypes import DType, bool_, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
+from rocmkern.ops import prepared
 from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
+from rocmkern.ops.prepared import Key
 from rocmkern.promotion import DEFAULT_FLOAT, Real, Scalar, check_range, promote, promote_scalar
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
@@ -101,6 +103,13 @@ def unary(
     row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool, of_complex)
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
+        key: Key | None = None
+        if out is None and x.__class__ is Tensor:
+            layout, device = x.layout, x.device
+            key = (name, device._driver, x.dtype, layout.shape, layout.strides)
+            launch = prepared.found(key)
+            if launch is not None:
+                return launch.run(device, x.address)
         dtype = working_dtype(row, as_tensor(row.name, x).dtype)
         if row.accepts == "test" and not (dtype.is_float or dtype.is_complex):
             return finish(row.name, filled(x, bool(row.of_integers)), out)
@@ -109,7 +118,7 @@ def unary(
         operand = cast(x, dtype)
         target = destination(out, x.shape, result_dtype(row, dtype), x.device, x)
         stem = row.of_bool if row.of_bool and dtype is bool_ else row.kernel
-        elementwise(f"{stem}_{dtype.short}", target, (operand,))
+        elementwise(f"{stem}_{dtype.short}", target, (operand,), key=key if operand is x else None)
         return finish(row.name, target, out)
 
     named(operation, name, doc)
@@ -124,15 +133,26 @@ def binary(
     row = ROWS[name] = Row(name, kernel, accepts, given, 2, doc, of_complex=of_complex)
 
     def operation(x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor:
+        key = None if out is not None else _key(name, x1, x2)
+        launch = None if key is None else prepared.found(key)
+        if launch is not None:
+            if isinstance(x1, Tensor):
+                return launch.run(x1.device, x1.address, *((x2.address,) if isinstance(x2, Tensor) else ()))
+            if isinstance(x2, Tensor):
+                return launch.run(x2.device, x2.address)
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
-        by_number = _with_number(name, x1, x2, dtype, out)
+        by_number = _with_number(name, x1, x2, dtype, out, key)
         if by_number is not None:
             return finish(name, by_number, out)
         left, right = operand(row.name, x1, dtype, device), operand(row.name, x2, dtype, device)
         shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
         target = destination(out, shape, result_dtype(row, dtype), device, left, right)
-        elementwise(f"{row.kernel}_{dtype.short}", target, (broadcast(left, shape), broadcast(right, shape)))
+        fixed = (left is not x1, right is not x2)
+        if any(new and isinstance(x, Tensor) for new, x in zip(fixed, (x1, x2), strict=True)):
+            key = None  # a cast comes first
+        operands = (broadcast(left, shape), broadcast(right, shape))
+        elementwise(f"{row.kernel}_{dtype.short}", target, operands, key=key, fixed=fixed)
         return finish(row.name, target, out)
 
     named(operation, name, doc)
@@ -148,7 +168,26 @@ _AFFINE: Final[Mapping[str, Callable[[Real, Real], tuple[Real, Real]]]] = {
 _COMMUTES: Final = ("add", "multiply")
 
 
-def _with_number(name: str, x1: Operand, x2: Operand, dtype: DType, out: Tensor | None) -> Tensor | None:
+def _key(name: str, x1: Operand, x2: Operand) -> Key | None:
+    """What a launch of these operands is kept under; None where there can't be one."""
+    if isinstance(x1, Tensor):
+        a, driver = x1.layout, x1.device._driver
+        if isinstance(x2, Tensor):
+            b = x2.layout
+            if x2.device._driver is driver:
+                return (name, driver, x1.dtype, a.shape, a.strides, x2.dtype, b.shape, b.strides)
+            return None
+        number = prepared.number_key(x2)
+        return None if number is None else (name, driver, x1.dtype, a.shape, a.strides, number)
+    if isinstance(x2, Tensor):
+        number, b = prepared.number_key(x1), x2.layout
+        return None if number is None else (name, number, x2.device._driver, x2.dtype, b.shape, b.strides)
+    return None
+
+
+def _with_number(
+    name: str, x1: Operand, x2: Operand, dtype: DType, out: Tensor | None, key: Key | None
+) -> Tensor | None:
     """The operation as one affine kernel where an operand is a Python number; None where it can't be."""
     if name not in _AFFINE:
         return None
@@ -158,8 +197,8 @@ def _with_number(name: str, x1: Operand, x2: Operand, dtype: DType, out: Tensor 
     check_range(number, dtype, name)
     operand = cast(x, dtype)
     target = destination(out, x.shape, dtype, x.device, operand)
-    scalars = _AFFINE[name](number, -0.0 if dtype.is_float else 0)
-    return elementwise(f"affine_{dtype.short}", target, (operand,), after=tuple(_encoded(v, dtype) for v in scalars))
+    scalars = tuple(_encoded(v, dtype) for v in _AFFINE[name](number, -0.0 if dtype.is_float else 0))
+    return elementwise(f"affine_{dtype.short}", target, (operand,), after=scalars, key=key if operand is x else None)
 
 
 def _encoded(value: Real, dtype: DType) -> bool | int | float | bytes:

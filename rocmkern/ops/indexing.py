@@ -10,6 +10,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.plans import BLOCK
 from rocmkern.layout import broadcast_shapes, normal_axis
+from rocmkern.ops import prepared
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
@@ -17,6 +18,7 @@ from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.parts import beside_words, from_words, words
+from rocmkern.ops.prepared import Key
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.rows_binary import equal
 from rocmkern.ops.sorting import searched
@@ -59,6 +61,15 @@ def positions(x: Tensor) -> Tensor:
 
 def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     """x1 where the condition is true, x2 elsewhere; any value but zero is true."""
+    key: Key | None = None
+    if isinstance(condition, Tensor) and isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        tensors = (condition, x1, x2)
+        place = condition.device
+        if x1.device._driver is x2.device._driver is place._driver:
+            key = ("where", place._driver, *[d for t in tensors for d in (t.dtype, t.layout.shape, t.layout.strides)])
+            launch = prepared.found(key)
+            if launch is not None:
+                return launch.run(place, condition.address, x1.address, x2.address)
     truth = cast(as_tensor("where", condition), bool_)
     if isinstance(x1, Tensor) or isinstance(x2, Tensor):
         _, dtype = device_and_dtype("where", x1, x2)
@@ -69,7 +80,9 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     out, mask = empty(shape, dtype, truth.device), beside_words(broadcast(truth, shape), dtype)
     choices = [words(broadcast(t, shape)) for t in (left, right)]
     target = words(out)
-    elementwise(f"where_bool_{target.dtype.short}", target, (mask, *choices))
+    if truth is not condition or left is not x1 or right is not x2 or dtype.is_complex:
+        key = None
+    elementwise(f"where_bool_{target.dtype.short}", target, (mask, *choices), key=key)
     return out
 
 

@@ -22,7 +22,8 @@ from rocmkern.kernels.families import spec
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.kernels.tunable import Instance
 from rocmkern.layout import Shape, collapse, contiguous
-from rocmkern.ops import specialized
+from rocmkern.ops import prepared, specialized
+from rocmkern.ops.prepared import Key, Prepared
 from rocmkern.runtime import Device, DeviceMemory, Function
 from rocmkern.tensor import Tensor
 
@@ -115,6 +116,7 @@ def layout_info(device: Device, words: Shape) -> int:
     if memory is None:
         if len(table) >= _KEPT:
             table.clear()
+            prepared.forget()
         memory = device.alloc(8 * len(words))
         memory.copy_from_host(array("q", words))
         table[words] = memory
@@ -157,10 +159,13 @@ def elementwise(
     inputs: Sequence[Tensor],
     *scalars: int | float | bytes,
     after: tuple[int | float | bytes, ...] = (),
+    key: Key | None = None,
+    fixed: tuple[bool, ...] = (),
 ) -> Tensor:
     """Run `out[i] = f(scalars…, inputs[0][i], …)`; the inputs have `out`'s shape, `out` is contiguous.
 
-    The scalars stand before the pointers in the kernel's arguments, those of `after` behind them.
+    The scalars stand before the pointers in the kernel's arguments, those of `after` behind them. Under a key the
+    launch is kept for the next operation of that key; `fixed` tells which inputs are the same tensors then.
     """
     size = out.layout.size
     if size:
@@ -171,5 +176,15 @@ def elementwise(
         itemsizes = (out.dtype.itemsize, *[t.dtype.itemsize for t in inputs])
         plan = here.plan(plans.elementwise, size, itemsizes, contiguous=not info)
         addresses = [t.address for t in inputs]
-        here.kernel(out.device, symbol).run(plan, size, num_dims, info, *scalars, *addresses, out.address, *after)
+        kernel = here.kernel(out.device, symbol)
+        before = (size, num_dims, info, *scalars)
+        kernel.run(plan, *before, *addresses, out.address, *after)
+        if key is not None:
+            kept = [t for t, same in zip(inputs, fixed, strict=False) if same]
+            ahead, behind = ([t.address for t in kept if (t is inputs[0]) is first] for first in (True, False))
+            launch = Prepared(
+                kernel.function, kernel.pack, plan.grid, plan.block, (*before, *ahead), tuple(behind), after,
+                out.layout, out.dtype, out.nbytes, kept,
+            )  # fmt: skip
+            prepared.keep(key, launch)
     return out

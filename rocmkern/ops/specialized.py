@@ -20,6 +20,7 @@ from rocmkern.kernels import sidecar
 from rocmkern.kernels.instance_files import named_folders
 from rocmkern.kernels.sidecar import Sidecar, TensorRow
 from rocmkern.layout import Shape
+from rocmkern.ops import prepared
 from rocmkern.paths import cache_folder
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.tensor import Tensor
@@ -47,6 +48,7 @@ def configure() -> None:
     global enabled
     _tables.clear()
     _functions.clear()
+    prepared.forget()
     enabled = bool(named_folders() or os.environ.get(RECORD)) or (cache_folder() / "kernels").is_dir()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-@define(eq=False, repr=False)
+@define(eq=False, repr=False, init=False)
 class DeviceMemory:
     """`nbytes` of memory on `device`, freed by close() or with the last reference.
 
@@ -27,16 +27,17 @@ class DeviceMemory:
 
     device: Device
     nbytes: int
-    driver: Driver = field(init=False)
-    live_address: int = field(init=False, default=0)  # 0 once freed: no block is at 0
-    _size: int = field(init=False, default=0)
-    _streams: set[Stream] | None = field(init=False, default=None)
+    driver: Driver
+    live_address: int  # 0 once freed: no block is at 0
+    _size: int
+    _streams: set[Stream] | None
 
-    def __attrs_post_init__(self) -> None:
-        device, nbytes = self.device, self.nbytes
+    # Not made by attrs: every operation passes here, and a second call costs.
+    def __init__(self, device: Device, nbytes: int) -> None:
         if nbytes < 0:
             raise ShapeError(f"alloc: {nbytes} bytes; a size can't be negative")
-        self.driver = device.driver
+        self.device, self.nbytes, self._streams = device, nbytes, None
+        self.driver = device._driver if not device.is_closed else device.driver
         self.live_address, self._size = device._pool.acquire(nbytes)
 
     @property
@@ -142,8 +143,11 @@ class DeviceMemory:
 
     # Not weakref.finalize: that costs 1.1 us for each allocation, as much as the allocation itself.
     def __del__(self) -> None:
-        if getattr(self, "live_address", 0):
-            self.close()
+        try:
+            if self.live_address:
+                self.close()
+        except AttributeError:  # it was never allocated
+            pass
 
     def __repr__(self) -> str:
         state = f"at {self.live_address:#x}" if self.live_address else "freed"

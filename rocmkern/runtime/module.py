@@ -27,6 +27,7 @@ class Module:
     device: Device
     code_object: CodeObject
     name: str = "module"
+    is_closed: bool = field(init=False, default=False)
     _handle: int = field(init=False)
     _finalizer: Any = field(init=False)
 
@@ -61,10 +62,6 @@ class Module:
         return self._handle
 
     @property
-    def is_closed(self) -> bool:
-        return not self._finalizer.alive
-
-    @property
     def kernels(self) -> dict[str, Kernel]:
         """What the module holds, with arguments, registers, LDS and wave size."""
         return self.code_object.kernels
@@ -95,6 +92,7 @@ class Module:
 
     def close(self) -> None:
         """Unloads the code. Again does nothing."""
+        self.is_closed = True
         self._finalizer()
 
     def __enter__(self) -> Module:

@@ -53,25 +53,22 @@ class MemoryPool:
 
     def acquire(self, nbytes: int) -> tuple[int, int]:
         """Address and allocated size of a block of at least `nbytes`."""
-        address, size = self._found(nbytes)
+        size = _SMALL_BYTES if nbytes <= _SMALL_BYTES else rounded(nbytes)
+        blocks = self._blocks.get(size)
+        try:
+            address = blocks.pop()  # type: ignore[union-attr]
+        except (AttributeError, IndexError):  # there were none, or another thread took the last one
+            address, size = self._allocated(nbytes, size)
         self._allocations += 1
-        self._used += size
-        if self._used > self._peak:
-            self._peak = self._used
+        used = self._used = self._used + size
+        if used > self._peak:
+            self._peak = used
         return address, size
 
-    def _found(self, nbytes: int) -> tuple[int, int]:
-        if not self.keeps:
-            self._driver_allocations += 1
-            return self._alloc(max(nbytes, 1)), nbytes
-        size = rounded(nbytes)
-        blocks = self._blocks.get(size)
-        if blocks:
-            try:
-                return blocks.pop(), size
-            except IndexError:  # another thread took the last one
-                pass
+    def _allocated(self, nbytes: int, size: int) -> tuple[int, int]:
         self._driver_allocations += 1
+        if not self.keeps:
+            return self._alloc(max(nbytes, 1)), nbytes
         try:
             return self._alloc(size), size
         except DeviceOutOfMemory:

@@ -1,0 +1,76 @@
+"""Launches that were made before: of an operation on tensors of the same dtypes, shapes and strides nothing is left to
+work out but where they are.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+from math import copysign
+from typing import Any, Final
+
+from attrs import define
+
+from rocmkern.drivers.protocol import Dims
+from rocmkern.dtypes import DType
+from rocmkern.layout import Layout
+from rocmkern.runtime import Device, DeviceMemory, Function
+from rocmkern.tensor import Tensor
+
+Key = tuple[Any, ...]
+_KEPT: Final = 4096
+
+
+@define(eq=False)
+class Prepared:
+    """All of a launch that makes a new tensor, save the addresses of its operands and of the result."""
+
+    function: Function
+    pack: Callable[..., bytes]
+    grid: Dims
+    block: Dims
+    before: tuple[int | float | bytes, ...]  # arguments ahead of the operands' addresses
+    between: tuple[int, ...]  # addresses between theirs and the result's
+    after: tuple[int | float | bytes, ...]
+    layout: Layout
+    dtype: DType
+    nbytes: int
+    kept: object  # what the addresses ahead and between lead to
+
+    def run(self, device: Device, *addresses: int) -> Tensor:
+        """Launch it; the result."""
+        memory = DeviceMemory(device, self.nbytes)
+        packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after)
+        self.function._launch(packed, self.grid, self.block, 0, None)
+        return Tensor(memory, self.dtype, self.layout, device)
+
+
+# Read and written by every thread without a lock: an entry is never changed, and dict operations are atomic.
+_launches: Final[dict[Key, Prepared]] = {}
+
+
+def found(key: Key) -> Prepared | None:
+    """The launch that was kept under a key."""
+    return _launches.get(key)
+
+
+def keep(key: Key, launch: Prepared) -> None:
+    """Keep a launch; there is a bound on how many."""
+    if len(_launches) >= _KEPT:
+        _launches.clear()
+    _launches[key] = launch
+
+
+def forget() -> None:
+    """Forget all, because kernels may be chosen otherwise from now on."""
+    _launches.clear()
+
+
+atexit.register(forget)  # memory goes back while the drivers still work
+
+
+def number_key(value: object) -> Key | None:
+    """A Python number as part of a key: 1, 1.0 and True differ. None for others, and for -0.0, which equals 0.0."""
+    if isinstance(value, bool | int | float) and (value or copysign(1, value) > 0):
+        return (value, value.__class__)
+    return None

@@ -1,0 +1,140 @@
+"""Operations that were launched before: the second is the first on other values, whatever else is alike or not."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rocmkern as rk
+from rocmkern.dtypes import REAL
+from rocmkern.errors import ClosedError
+from rocmkern.ops import prepared
+from tests.tensor.arrays import assert_same, laid_out, relaid, values
+
+NUMBERS = st.sampled_from([d for d in REAL if d is not rk.bool and d.itemsize > 1])
+
+
+@given(st.data(), NUMBERS)
+def test_the_second_launch_is_like_the_first(data: st.DataObject, dtype: Any) -> None:
+    """Other values in tensors of the same layout, at other addresses, behind other offsets."""
+    t, x = data.draw(laid_out(dtype))
+    y = np.array(data.draw(st.lists(values(dtype), min_size=x.size, max_size=x.size)), dtype.numpy).reshape(x.shape)
+    u = data.draw(relaid(y))[0]
+    calls = (
+        lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a == b, lambda a, b: -a, lambda a, b: a + 2,
+        lambda a, b: 3 * a, lambda a, b: a > 1, lambda a, b: a.astype(rk.float64), lambda a, b: rk.where(a > b, a, b),
+    )  # fmt: skip
+    for call in calls:
+        prepared.forget()
+        first = [call(*operands).numpy() for operands in ((t, u), (u, t))]
+        again = [call(*operands).numpy() for operands in ((t, u), (u, t))]
+        for one, other in zip(first, again, strict=True):
+            assert one.tobytes() == other.tobytes()
+
+
+def test_results_do_not_share_memory() -> None:
+    """Every launch has a tensor of its own."""
+    x = rk.asarray([1.0, 2.0])
+    first, second = x + x, x + x
+    first[0] = 9.0
+    assert second.tolist() == [2.0, 4.0] and (x + x).tolist() == [2.0, 4.0]
+
+
+def test_numbers_that_are_equal_and_not_the_same() -> None:
+    """1, 1.0 and True, 0.0 and -0.0 have launches of their own, as do numbers at left and at right."""
+    x = rk.asarray([-0.0, 0.0])
+    for _ in range(2):
+        assert np.signbit((x + 0.0).numpy()).tolist() == [False, False]
+        assert np.signbit((x + -0.0).numpy()).tolist() == [True, False]
+    i = rk.asarray([5, 7], dtype=rk.int32)
+    for _ in range(2):
+        assert (i + 1).dtype is rk.int32 and (i + True).dtype is rk.int32 and (i + 1.0).dtype is rk.float32
+        assert (i - 1).tolist() == [4, 6] and (1 - i).tolist() == [-4, -6]
+        assert (i // 2).tolist() == [2, 3] and (2 // i).tolist() == [0, 0]
+
+
+def test_numbers_out_of_range_stay_errors() -> None:
+    """A number that was fine for one dtype is checked for another."""
+    small, wide = rk.ones((2,), dtype=rk.int8), rk.ones((2,), dtype=rk.int16)
+    for _ in range(2):
+        assert (wide + 300).tolist() == [301, 301]
+        with pytest.raises(OverflowError):
+            small + 300
+
+
+def test_shapes_that_do_not_fit_stay_errors() -> None:
+    """A launch that was kept for one shape says nothing of another."""
+    x = rk.ones((2, 3))
+    for _ in range(2):
+        assert (x + rk.ones((3,))).shape == (2, 3)
+        with pytest.raises(ValueError, match="broadcast"):
+            x + rk.ones((2,))
+
+
+def test_closed_devices_and_freed_memory_stay_errors() -> None:
+    """The second launch looks at its device and at its operands as the first does."""
+    device = rk.Device()
+    x = rk.asarray([1.0], device=device)
+    assert (x + x).tolist() == [2.0]
+    freed = rk.asarray([1.0])
+    freed.memory.close()
+    with pytest.raises(ClosedError):
+        freed + freed
+    device.close()
+    with pytest.raises(ClosedError):
+        x + x
+
+
+def test_out_is_written() -> None:
+    """A kept launch makes new tensors only; `out` goes the long way."""
+    x, out = rk.asarray([1.0, 2.0]), rk.zeros((2,))
+    assert (x + x).tolist() == [2.0, 4.0]
+    assert rk.add(x, x, out=out) is out and out.tolist() == [2.0, 4.0]
+
+
+def test_layouts_outlive_the_table_that_held_them() -> None:
+    """A broadcast launch is worked out anew after its dims were dropped."""
+    x, row = rk.asarray([[1.0, 2.0], [3.0, 4.0]]), rk.asarray([10.0, 20.0])
+    for _ in range(3):
+        assert (x.T + row).tolist() == [[11.0, 23.0], [12.0, 24.0]]
+        prepared.forget()
+    for n in range(1, 40):
+        assert_same(rk.ones((2, n)).T + row, np.broadcast_to([11.0, 21.0], (n, 2)).astype(np.float32))
+
+
+def test_threads_share_them() -> None:
+    """What one thread launched, another launches again."""
+    x = rk.asarray([1.0, 2.0])
+    assert (x * 3).tolist() == [3.0, 6.0]
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda: results.extend((x * 3).tolist() for _ in range(20))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[3.0, 6.0]] * 80
+
+
+def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that never come back do not pile up."""
+    monkeypatch.setattr(prepared, "_KEPT", 8)
+    prepared.forget()
+    x = rk.asarray([1.0])
+    for n in range(1, 30):
+        assert (x + float(n)).tolist() == [n + 1.0]
+    assert len(prepared._launches) <= 8
+
+
+def test_traces_count_them() -> None:
+    """A kept launch is a launch."""
+    x = rk.asarray([1.0, 2.0])
+    x + x
+    with rk.Trace() as trace:
+        for _ in range(3):
+            x + x
+    assert [(row.kernel, row.launches) for row in trace.totals()] == [("badd_f32", 3)]
