@@ -21,6 +21,7 @@ HEADINGS: Final = (
     ("branch", "Branches"),
     ("barrier", "Barriers"),
     ("end", "Ends"),
+    ("sleep", "Let others run"),
     ("nop", "Without effect here"),
     ("dual", "Pairs"),
 )

@@ -7,7 +7,7 @@ import os
 import struct
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
@@ -31,6 +31,8 @@ FUEL: Final = 1 << 14  # branches per time slice
 COMPILED_FUEL: Final = 1 << 19
 FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
 SLICE_S: Final = 0.03
+PATIENCE: Final = 4  # time slices of one workgroup before others get a turn
+MOST_WAITING_BYTES: Final = 1 << 28  # of workgroups that take turns on one thread
 HELPERS_FROM_S: Final = 2e-4  # expected work that is worth waking other threads for
 TIMEOUT_S: Final = 600.0
 DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
@@ -252,6 +254,12 @@ class Launch:
             arena.shadow_address, begin.float_mode,
         )  # fmt: skip
 
+    @property
+    def _worker_bytes(self) -> int:
+        kernel, waves = self.entry.kernel, self.geometry.waves(self.entry.kernel.wave_size)
+        lds = kernel.lds_size + self.geometry.shared_bytes
+        return waves * (self._stride + self._private_size * SCRATCH_LANES) + lds
+
     def _prepare(self, worker: Worker) -> None:
         kernel, waves = self.entry.kernel, self.geometry.waves(self.entry.kernel.wave_size)
         lds = kernel.lds_size + self.geometry.shared_bytes
@@ -262,11 +270,11 @@ class Launch:
 
     def _drive(self) -> None:
         """Run everything: a first few workgroups here, the others on all threads where that is worth it."""
-        worker = self.machine.take_worker()
-        self._prepare(worker)
+        crew = deque([self.machine.take_worker()])
+        self._prepare(crew[0])
         helpers: list[Future[None]] = []
         try:
-            took = self._slice(worker, FIRST_QUOTA)
+            took = self._slice(crew[0], FIRST_QUOTA)
             if took is None:
                 return
             left = self.geometry.groups - self._started
@@ -275,7 +283,7 @@ class Launch:
             if expected > HELPERS_FROM_S:
                 count = min(self.machine.threads - 1, left)
                 helpers += [self.machine.pool.submit(self._help) for _ in range(count)]
-            self._slices(worker, took / FIRST_QUOTA)
+            self._slices(crew, took / FIRST_QUOTA)
         except KernelTimeout as error:
             self._stop()
             causes = (error, *(helper.exception() for helper in helpers))
@@ -286,7 +294,7 @@ class Launch:
         finally:
             for helper in helpers:
                 helper.exception()
-            self.machine.return_worker(worker)
+            self._dismiss(crew)
         for helper in helpers:
             helper.result()
 
@@ -296,25 +304,50 @@ class Launch:
         return min(ctypes.c_int64.from_buffer(self.record, at.LAUNCH_NEXT_GROUP).value, self.geometry.groups)
 
     def _help(self) -> None:
-        worker = self.machine.take_worker()
-        self._prepare(worker)
+        crew = deque([self.machine.take_worker()])
+        self._prepare(crew[0])
         try:
-            self._slices(worker, SLICE_S)
+            self._slices(crew, SLICE_S)
         except BaseException:
             self._stop()
             raise
         finally:
+            self._dismiss(crew)
+
+    def _dismiss(self, crew: deque[Worker]) -> None:
+        for worker in crew:
             self.machine.return_worker(worker)
 
-    def _slices(self, worker: Worker, group_s: float) -> None:
-        """Run until nothing is left, in pieces short enough for Ctrl-C and the time limit."""
-        while True:
+    def _slices(self, crew: deque[Worker], group_s: float) -> None:
+        """Run until nothing is left, in pieces short enough for Ctrl-C and the time limit.
+
+        A workgroup that does not end may wait for others: it gives way to the next, and they take turns from then on.
+        """
+        turns = 0
+        while crew:
+            worker = crew[0]
             quota = max(1, int(SLICE_S / max(group_s, 1e-7)))
             took = self._slice(worker, quota)
             if took is None:
-                return
+                if self._is_stopped:
+                    return
+                self.machine.return_worker(crew.popleft())
+                turns = PATIENCE - 1
+                continue
             done = quota - worker.quota
             group_s = took / done if done else group_s
+            turns = 0 if done else turns + 1
+            if turns >= PATIENCE:
+                turns = self._give_way(crew)
+
+    def _give_way(self, crew: deque[Worker]) -> int:
+        """Put another workgroup first, a new one where one is left: how many turns it has had."""
+        if self._started < self.geometry.groups and len(crew) * self._worker_bytes < MOST_WAITING_BYTES:
+            crew.appendleft(self.machine.take_worker())
+            self._prepare(crew[0])
+            return 0
+        crew.rotate(-1)
+        return PATIENCE - 1
 
     def _slice(self, worker: Worker, quota: int) -> float | None:
         """Run up to `quota` workgroups: the seconds it took, None where nothing is left to do."""
@@ -377,6 +410,10 @@ class Launch:
     @property
     def _has_fault(self) -> bool:
         return bool(struct.unpack_from("<I", self.record, at.LAUNCH_FAULT)[0])
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self._has_fault or bool(struct.unpack_from("<I", self.record, at.LAUNCH_STOP)[0])
 
     def _stop(self) -> None:
         struct.pack_into("<I", self.record, at.LAUNCH_STOP, 1)

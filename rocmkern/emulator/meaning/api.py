@@ -26,7 +26,7 @@ Units:
     lanes  across lanes; the values hold all `c.wave_size` lanes; `c.exec_bits` is EXEC as a vector of i1
     salu   scalar
     state  out of line on the wave's registers in memory, by pointer: readlane, MFMA; `emit(state)` gets a `State`
-    branch, nop, end, barrier: `control.py`; memory: one `Access` per name in `memory.py`
+    branch, nop, sleep, end, barrier: `control.py`; memory: one `Access` per name in `memory.py`
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from attrs import field, frozen
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods
 
-Unit = Literal["valu", "lanes", "salu", "nop", "end", "barrier", "branch", "memory", "state", "count", "dual"]
+Unit = Literal[
+    "valu", "lanes", "salu", "nop", "sleep", "end", "barrier", "branch", "memory", "state", "count", "dual"
+]  # fmt: skip
 
 ELEMENT: Final[dict[str, str]] = {
     "f16": "half", "bf16": "i16", "u16": "i16", "i16": "i16", "b16": "i16", "f32": "float", "u32": "i32", "i32": "i32",

@@ -28,7 +28,7 @@ control("s_cbranch_vccnz", "branch", "vcc", _set)
 control(
     """
     s_nop s_waitcnt s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_waitcnt_depctr
-    s_sleep s_setprio s_inst_prefetch s_icache_inv s_dcache_inv s_dcache_wb s_clause s_delay_alu s_sethalt
+    s_setprio s_inst_prefetch s_icache_inv s_dcache_inv s_dcache_wb s_clause s_delay_alu s_sethalt
     s_ttracedata s_code_end s_wait_idle s_wait_event s_wait_loadcnt s_wait_storecnt s_wait_kmcnt s_wait_dscnt
     s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_alu
     s_set_inst_prefetch_distance s_incperflevel s_decperflevel s_sendmsg buffer_wbinvl1 buffer_wbinvl1_vol
@@ -37,6 +37,9 @@ control(
     """,
     "nop",
 )
+
+# What sleeps waits for others: the wave's time slice ends sooner.
+control("s_sleep s_sleep_var", "sleep")
 
 # Two instructions at once (VOPD); what each does is said by its own row.
 control("v_dual", "dual")

@@ -51,26 +51,28 @@ class Product:
     def bytes(self) -> int:
         return WIDTH[self.element] // 8
 
-    def row(self, base: Value, index: int) -> Value:
-        """One register of all lanes."""
-        return self.writer.load(self.writer.at(base, index * self.shape.lanes * 4), "i32", self.shape.lanes)
+    def row(self, base: Value, index: int, lanes: int = 0) -> Value:
+        """One register of all lanes, or of as many from `base` on."""
+        return self.writer.load(self.writer.at(base, index * self.shape.lanes * 4), "i32", lanes or self.shape.lanes)
 
     # Sources.
 
-    def elements(self, which: int, fragment: Fragment) -> Iterator[Value]:
-        """What each lane holds, as the type that is summed."""
-        base, w = self.state.rows(which), self.writer
-        bits, count = BITS[fragment.kind], fragment.per_lane
-        if bits == 64:
-            for j in range(count):
-                yield w.combine(self.row(base, 2 * j), self.row(base, 2 * j + 1)).bits("double")
-            return
-        for j in range(count):
+    def elements(self, base: Value, which: int, lanes: int) -> Iterator[Value]:
+        """What each of `lanes` lanes holds of A or B, whose registers begin at `base`, as the type that is summed."""
+        fragment, w = self.fragment(which), self.writer
+        bits = BITS[fragment.kind]
+        for j in range(fragment.per_lane):
+            if bits == 64:
+                yield w.combine(self.row(base, 2 * j, lanes), self.row(base, 2 * j + 1, lanes)).bits("double")
+                continue
             at = j * bits % 32
-            word = self.row(base, j * bits // 32).lshr(at)
+            word = self.row(base, j * bits // 32, lanes).lshr(at)
             if at + bits > 32:
-                word = word | self.row(base, j * bits // 32 + 1).shl(32 - at)
+                word = word | self.row(base, j * bits // 32 + 1, lanes).shl(32 - at)
             yield self._widened(word, which, j, fragment.kind)
+
+    def fragment(self, which: int) -> Fragment:
+        return (self.shape.a, self.shape.b)[which]
 
     def _widened(self, word: Value, which: int, j: int, kind: str) -> Value:
         """An element in the low bits of `word`."""
@@ -90,38 +92,45 @@ class Product:
         return single.cast("fpext", self.element)
 
     def scales(self, which: int) -> Value | None:
-        """Each lane's scale of A or B: the E8M0 byte that op_sel and op_sel_hi choose."""
+        """In memory, each lane's scale of A or B: of the E8M0 byte that op_sel and op_sel_hi choose."""
         if "_scale_" not in self.state.inst.name:
             return None
-        mods, place = self.state.inst.mods, 3 + which
+        w, mods, place = self.writer, self.state.inst.mods, 3 + which
         byte = 8 * ((mods.op_sel >> which & 1) | (mods.op_sel_hi >> which & 1) << 1)
         if self.state.inst.src[place].kind in ("v", "a"):
             word = self.row(self.state.rows(place), 0)
         else:
             word = self.state.scalar(place).splat(self.shape.lanes)
         code = word.lshr(byte) & 0xFF
-        scale = (code.zext("i64") + (1023 - 127)).shl(52)
-        return code.eq(0xFF).select(scale.like(0x7FF8 << 48), scale).bits("double")
+        bits = (code.zext("i64") + (1023 - 127)).shl(52)
+        table = w.buffer(self.shape.lanes * 8)
+        w.store(code.eq(0xFF).select(bits.like(0x7FF8 << 48), bits), table, 64)
+        return table
 
     def table(self, which: int) -> Value:
         """A or B in memory: the lanes' first elements, their second elements, and so on."""
         shape, w, mods = self.shape, self.writer, self.state.inst.mods
-        fragment = (shape.a, shape.b)[which]
-        table = w.buffer(fragment.per_lane * shape.lanes * self.bytes)
-        scales = self.scales(which)
-        for j, value in enumerate(self.elements(which, fragment)):
-            if scales is not None:
-                value = value * w.shuffle(scales, None, self._scale_lanes(fragment, j))
-            if shape.result == "f64" and mods.blgp >> which & 1:
-                value = -value
-            if which and self.element != "double" and mods.blgp:
-                value = w.shuffle(value, None, [_swizzled(lane, mods.blgp) for lane in range(shape.lanes)])
-            w.store(value, w.at(table, j * shape.lanes * self.bytes), 64)
+        swizzle = mods.blgp if which and self.element != "double" else 0
+        lanes = shape.lanes if swizzle else CHUNK
+        table = w.buffer(self.fragment(which).per_lane * shape.lanes * self.bytes)
+        scales, base = self.scales(which), self.state.rows(which)
+        with w.loop(shape.lanes // lanes) as part:
+            for j, value in enumerate(self.elements(w.at(base, part * (4 * lanes)), which, lanes)):
+                if scales is not None:
+                    value = value * w.load(w.at(scales, self._scale_lane(which, part, j) * 8), "double", lanes)
+                if shape.result == "f64" and mods.blgp >> which & 1:
+                    value = -value
+                if swizzle:
+                    value = w.shuffle(value, None, [_swizzled(lane, swizzle) for lane in range(lanes)])
+                w.store(value, w.at(table, part * (lanes * self.bytes) + j * shape.lanes * self.bytes), 64)
         return table
 
-    def _scale_lanes(self, fragment: Fragment, j: int) -> list[int]:
-        size = self.shape.size
-        return [fragment.k(lane // size, j) // SCALE_BLOCK * size + lane % size for lane in range(self.shape.lanes)]
+    def _scale_lane(self, which: int, part: Value, j: int) -> Value:
+        """The lane that holds the scale of element `j` of the lanes from part · 16 on."""
+        fragment, size = self.fragment(which), self.shape.size
+        group, at = part.lshr(size // CHUNK - 1), part & (size // CHUNK - 1)
+        k = (group + j // fragment.chunk * fragment.groups) * fragment.chunk + j % fragment.chunk
+        return k.lshr(SCALE_BLOCK.bit_length() - 1) * size + at * CHUNK
 
     def place_in_table(self, fragment: Fragment, k: Value) -> Value:
         """The first row or column at `k` in the table, in elements."""
