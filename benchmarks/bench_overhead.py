@@ -66,8 +66,6 @@ def microseconds(call: Callable[[], object], calls: int) -> float:
 def report(device: rk.Device, calls: int) -> None:
     print(f"{device.info.name}, {calls} calls")
     for name, call in operations(device).items():
-        if name == "take(x, ids)" and not device.info.unified:
-            continue  # the double's index check never answers
         print(f"{name:20} {microseconds(call, calls):8.1f} us")
 
 

@@ -134,6 +134,7 @@ class Tensor:
             source = self if self.is_contiguous else rocmkern.copy(self)
             target = result.reshape(-1).view(np.uint8).data
             self.device.driver.copy_to_host(target, source.address, 0)
+            self.device.settle()
         return result
 
     def host_view(self) -> np.ndarray[Any, Any]:

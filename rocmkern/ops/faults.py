@@ -1,59 +1,122 @@
-"""Checked indices: the kernel finds the first one outside its axis, the host raises the error."""
+"""Checked indices: a kernel finds the first one outside its axis, the host raises the error when it waits anyway.
+
+No kernel follows such an index, so what was launched in between did no harm.
+"""
 
 from __future__ import annotations
 
+import atexit
 import struct
+import threading
 from typing import Final
 
-from attrs import frozen
+from attrs import define, field, frozen
 
+from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, int64
 from rocmkern.errors import KernelIndexError
 from rocmkern.ops.launch import empty, kernel, strided
-from rocmkern.runtime import DeviceMemory
+from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
 _STATUS: Final = struct.Struct("=4Q")
 _NOWHERE: Final = (1 << 64) - 1
+_SLOTS: Final = 256  # checks between two waits of the host
 
 
 @frozen(eq=False)
 class _Check:
     """One launch of check_ids whose answer the host has not seen."""
 
-    status: DeviceMemory
     operation: str
     dtype: DType
     bound: int
     axis: int
 
-    def settle(self) -> None:
-        """Raise KernelIndexError where an index was outside."""
-        answer = bytearray(_STATUS.size)
-        self.status.copy_to_host(answer)
+    def error(self, answer: bytearray) -> KernelIndexError | None:
+        """What the answer says: an index that was outside, or nothing."""
         position, value, *_ = _STATUS.unpack(answer)
         if position == _NOWHERE:
-            return
+            return None
         index = value - (1 << 64) if self.dtype.kind == "signed" and value >> 63 else value
-        raise KernelIndexError(
+        return KernelIndexError(
             f"{self.operation}: index {index} at position {position} on axis {self.axis} of length {self.bound}; "
             f"use {-self.bound}..{self.bound - 1}"
         )
 
 
+@define(eq=False)
+class _Answers:
+    """Where the checks of one device answer. A check that found nothing leaves its slot as it was: all bits set."""
+
+    memory: DeviceMemory
+    lock: threading.RLock = field(init=False, factory=threading.RLock)  # held while a check is launched or read
+    _checks: list[_Check] = field(init=False, factory=list)
+
+    def slot(self, check: _Check, device: Device) -> int:
+        """The address for the next check's answer. Raises what earlier ones found where all slots are taken."""
+        if len(self._checks) >= _SLOTS:
+            self.settle()
+        if not self._checks:
+            device.defer(self.settle)
+        self._checks.append(check)
+        return self.memory.address + _STATUS.size * (len(self._checks) - 1)
+
+    def settle(self) -> None:
+        """Raise the error of the first check that found one, after the device's work so far."""
+        with self.lock:
+            checks, size = self._checks, _STATUS.size
+            if not checks:
+                return
+            answers = bytearray(size * len(checks))
+            self.memory.driver.copy_to_host(memoryview(answers), self.memory.address, 0)
+            self._checks = []
+            errors = (check.error(answers[size * i : size * (i + 1)]) for i, check in enumerate(checks))
+            error = next((e for e in errors if e is not None), None)
+            if error is not None:
+                self.memory.fill(0xFF)
+                raise error
+
+
+_answers: Final[dict[Driver, _Answers]] = {}
+_making: Final = threading.Lock()
+atexit.register(_answers.clear)  # memory goes back while the drivers still work
+
+
+def _answers_of(device: Device) -> _Answers:
+    found = _answers.get(device.driver)
+    if found is None:
+        with _making:
+            found = _answers.get(device.driver)
+            if found is None:
+                memory = device.alloc(_STATUS.size * _SLOTS)
+                memory.fill(0xFF)
+                found = _answers[device.driver] = _Answers(memory)
+    return found
+
+
+def answers_at_once(device: Device) -> bool:
+    """Whether the host knows without waiting: the emulator's launches on the default stream are done on return."""
+    return device.info.unified
+
+
 def checked_ids(ids: Tensor, bound: int, axis: int, operation: str) -> Tensor:
     """The ids as contiguous int64, counted from the front.
 
-    Raises KernelIndexError (an IndexError) for one outside `-bound..bound-1`.
+    One outside `-bound..bound-1` is a KernelIndexError (an IndexError): on the emulator at once, on a GPU of the next
+    call that waits for the device.
     """
-    result = empty(ids.shape, int64, ids.device)
+    device = ids.device
+    result = empty(ids.shape, int64, device)
     if not result.size:
         return result
-    status = ids.device.alloc(_STATUS.size)
-    status.fill(0xFF)
     num_dims, info = strided(ids.shape, ids)
-    kernel(ids.device, f"check_ids_{ids.dtype.short}")(
-        ids.size, ids.size, num_dims, info, ids.address, result.address, bound, status.address
-    )
-    _Check(status, operation, ids.dtype, bound, axis).settle()
+    answers = _answers_of(device)
+    with answers.lock:
+        slot = answers.slot(_Check(operation, ids.dtype, bound, axis), device)
+        kernel(device, f"check_ids_{ids.dtype.short}")(
+            ids.size, ids.size, num_dims, info, ids.address, result.address, bound, slot
+        )
+        if answers_at_once(device):
+            answers.settle()
     return result

@@ -89,7 +89,7 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices of an axis that the indices name; negative ones count from the end.
 
-    Raises KernelIndexError (an IndexError) for one outside the axis.
+    One outside the axis is an IndexError: on the emulator at once, on a GPU of the next call that waits for the device.
     """
     if axis is None and as_tensor("take", x).ndim != 1:
         raise ShapeError(f"take: {x.ndim} dimensions; name the axis")

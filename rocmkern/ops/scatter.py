@@ -27,7 +27,7 @@ _ENOUGH_COLUMNS: Final = 1 << 15  # to fill a device with a thread each
 def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with the slices of `values` added to those that the one-dimensional indices name, duplicates too.
 
-    Raises KernelIndexError (an IndexError) for an index outside the axis.
+    An index outside the axis is an IndexError, raised as that of `take`.
     """
     at, ids = _ids("index_add", x, indices, axis)
     if ids.ndim != 1:
@@ -42,7 +42,7 @@ def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1)
 def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with the slices that the one-dimensional indices name replaced; of equal ones the last wins.
 
-    Raises KernelIndexError (an IndexError) for an index outside the axis.
+    An index outside the axis is an IndexError, raised as that of `take`.
     """
     at, ids = _ids("index_copy", x, indices, axis)
     if ids.ndim != 1:
@@ -59,7 +59,7 @@ def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1
 def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with each value written where its index says along the axis; the last write to a place wins.
 
-    Indices have x's shape off the axis. Raises KernelIndexError (an IndexError) for one outside the axis.
+    Indices have x's shape off the axis; one outside the axis is an IndexError, raised as that of `take`.
     """
     at, ids = _ids("scatter", x, indices, axis)
     _require_same_columns("scatter", x, ids, at)
@@ -71,7 +71,7 @@ def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -
 def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with each value added where its index says along the axis, in the order of the values.
 
-    Indices have x's shape off the axis. Raises KernelIndexError (an IndexError) for one outside the axis.
+    Indices have x's shape off the axis; one outside the axis is an IndexError, raised as that of `take`.
     """
     at, ids = _ids("scatter_add", x, indices, axis)
     _require_same_columns("scatter_add", x, ids, at)

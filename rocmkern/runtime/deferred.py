@@ -14,7 +14,9 @@ class DeferredChecks:
     _waiting: list[Callable[[], None]] = field(init=False, factory=list)
 
     def add(self, check: Callable[[], None]) -> None:
-        self._waiting.append(check)
+        """Has `check` run by the next settle(); once, however often it is added before."""
+        if check not in self._waiting:
+            self._waiting.append(check)
 
     def settle(self) -> None:
         """Runs each check once, the oldest first; the first error leaves the later ones waiting."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from attrs import define, field
 
 from rocmkern import drivers
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.errors import ClosedError, DeviceNotFound
+from rocmkern.runtime.deferred import DeferredChecks
 from rocmkern.runtime.memory import DeviceMemory, PinnedMemory
 from rocmkern.runtime.pool import MemoryPool, MemoryStatistics
 from rocmkern.runtime.stream import Event, Stream
 
 _POOLS: dict[Driver, MemoryPool] = {}
+_CHECKS: Final[WeakKeyDictionary[Driver, DeferredChecks]] = WeakKeyDictionary()
 
 
 def _pool_of(driver: Driver) -> MemoryPool:
@@ -36,11 +40,13 @@ class Device:
     checked: bool = field(default=False, kw_only=True)
     _driver: Driver = field(init=False)
     _pool: MemoryPool = field(init=False)
+    _checks: DeferredChecks = field(init=False)
     is_closed: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
         self._driver = drivers.open(self._full_name())
         self._pool = _pool_of(self._driver)
+        self._checks = _CHECKS.setdefault(self._driver, DeferredChecks())
         self.name, self.checked = self._driver.info.name, self._driver.info.checked
 
     def _full_name(self) -> str | None:
@@ -79,6 +85,15 @@ class Device:
     def synchronize(self) -> None:
         """Waits for all work on the device, and raises what went wrong in it."""
         self.driver.synchronize()
+        self._checks.settle()
+
+    def defer(self, check: Callable[[], None]) -> None:
+        """Has `check` run by the next call that waits for the device, whose error is then that of `check`."""
+        self._checks.add(check)
+
+    def settle(self) -> None:
+        """Runs the deferred checks, as every call does that hands results to the host."""
+        self._checks.settle()
 
     def memory_info(self) -> tuple[int, int]:
         """Free and total bytes; memory that the pool keeps counts as free."""

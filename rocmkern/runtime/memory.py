@@ -75,6 +75,8 @@ class DeviceMemory:
         target = _host_view(array, "copy_to_host", writable=True)
         address = self._range(offset_bytes, target.nbytes, "copy_to_host")
         self.driver.copy_to_host(target, address, self._on(stream))
+        if stream is None:
+            self.device.settle()
         if stream is not None and not self.driver.is_pinned(target):
             stream.synchronize()
         return array if isinstance(array, np.ndarray) else np.frombuffer(target, np.uint8)

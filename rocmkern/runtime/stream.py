@@ -50,6 +50,7 @@ class Stream:
     def synchronize(self) -> None:
         """Waits until all work is done, and raises what went wrong in it."""
         self.device._driver.synchronize_stream(self.handle)
+        self.device.settle()
 
     def record(self, event: Event | None = None) -> Event:
         """Marks this point of the stream in `event`, by default a new one."""
@@ -120,6 +121,7 @@ class Event:
     def synchronize(self) -> None:
         """Waits until all work before the event is done."""
         self.device._driver.synchronize_event(self.handle)
+        self.device.settle()
 
     def __sub__(self, start: Event) -> float:
         """Milliseconds from `start` to this event."""

@@ -1,0 +1,155 @@
+"""Wrong indices on a device that answers later: the error comes with the next wait and names its operation."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rocmkern as rk
+from rocmkern.errors import KernelIndexError
+from rocmkern.ops import faults
+from rocmkern.runtime.deferred import DeferredChecks
+from tests.hip_double import Double
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[rk.Device]:
+    """The device of these tests, its checks answered as late as a GPU's; the kernels are the real ones."""
+    monkeypatch.setattr(faults, "answers_at_once", lambda device: False)
+    device = rk.Device()
+    yield device
+    device.settle()
+
+
+WAITS: dict[str, Callable[[rk.Tensor, rk.Device], Any]] = {
+    "numpy": lambda t, d: t.numpy(),
+    "tolist": lambda t, d: t.tolist(),
+    "item": lambda t, d: t[0].item(),
+    "repr": lambda t, d: repr(t),
+    "synchronize": lambda t, d: d.synchronize(),
+    "event": lambda t, d: d.create_event().record().synchronize(),
+    "stream": lambda t, d: d.create_stream().synchronize(),
+    "nonzero": lambda t, d: rk.nonzero(t),
+    "copy_to_host": lambda t, d: t.memory.copy_to_host(),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_every_wait_raises_it_once(late: rk.Device, wait: str) -> None:
+    """The error is that of the wait, names the operation, and is told once."""
+    x = rk.asarray([1.0, 2.0, 3.0], device=late)
+    taken = rk.take(x, rk.asarray([0, 3], device=late))
+    with pytest.raises(KernelIndexError, match=r"take: index 3 at position 1 on axis 0 of length 3; use -3\.\.2"):
+        WAITS[wait](x, late)
+    WAITS[wait](x, late)
+    assert taken.numpy().tolist() == [1.0, 0.0]
+
+
+def test_the_first_of_several_is_raised(late: rk.Device) -> None:
+    """Later checks are read with it and told no more; those that come afterwards are."""
+    x = rk.asarray([1.0, 2.0], device=late)
+    good, bad, worse = (rk.asarray(i, device=late) for i in ([0, 1], [2], [-7]))
+    rk.take(x, good)
+    rk.one_hot(bad, 2)
+    rk.take(x, worse)
+    with pytest.raises(IndexError, match="one_hot: index 2"):
+        late.synchronize()
+    late.synchronize()
+    rk.take(x, worse)
+    with pytest.raises(IndexError, match="take: index -7"):
+        late.synchronize()
+
+
+def test_nothing_is_written_in_between(late: rk.Device) -> None:
+    """Writes and sums skip the index that leads nowhere."""
+    x, bad = rk.zeros((3,), device=late), rk.asarray([1, 3], device=late)
+    copied = rk.index_copy(x, bad, rk.full((2,), 5.0, device=late))
+    added = rk.index_add(copied, bad, rk.ones((2,), device=late))
+    with pytest.raises(IndexError, match="index_copy: index 3"):
+        late.synchronize()
+    assert copied.tolist() == [0.0, 5.0, 0.0] and added.tolist() == [0.0, 6.0, 0.0]
+
+
+def test_more_checks_than_slots(late: rk.Device) -> None:
+    """The check that finds no room waits for those before it."""
+    x, good, bad = rk.asarray([1.0], device=late), rk.asarray([0], device=late), rk.asarray([1], device=late)
+    late.synchronize()
+    rk.take(x, bad)
+    for _ in range(255):
+        rk.take(x, good)
+    with pytest.raises(IndexError, match="take: index 1"):
+        rk.take(x, good)
+    for _ in range(600):
+        rk.take(x, good)
+    late.synchronize()
+
+
+def test_threads_share_the_slots(late: rk.Device) -> None:
+    """Of several threads that take and wait, the wrong ones' indices are raised in some of them, and none else."""
+    x, good, bad = rk.asarray([1.0], device=late), rk.asarray([0], device=late), rk.asarray([1], device=late)
+    raised: list[str] = []
+
+    def once(ids: rk.Tensor) -> None:
+        try:
+            rk.take(x, ids)
+            late.synchronize()
+        except IndexError as error:
+            raised.append(str(error))
+
+    def work(ids: rk.Tensor) -> None:
+        for _ in range(20):
+            once(ids)
+
+    threads = [threading.Thread(target=work, args=(ids,)) for ids in (bad, good, good)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 0 < len(raised) <= 20 and all("take: index 1" in words for words in raised)
+
+
+def test_the_emulator_answers_at_once() -> None:
+    """There the operation itself raises."""
+    with pytest.raises(IndexError, match="take: index 2"):
+        rk.take(rk.asarray([1.0]), rk.asarray([2]))
+
+
+def test_hip_is_not_waited_for(double: Double) -> None:
+    """A take on HIP copies nothing to the host; what the kernel answers is raised by numpy()."""
+    device = rk.Device("hip:0")
+    x, ids = rk.asarray([1.0, 2.0], device=device), rk.asarray([0, 1], device=device)
+    rk.take(x, ids)
+    double.reset()
+    taken = rk.take(x, ids)
+    assert not double.log("hipMemcpy") and not double.log("hipDeviceSynchronize")
+    answers = faults._answers[device.driver]
+    ctypes.memmove(answers.memory.address + 32, np.array([1, 9, 0, 0], np.uint64).tobytes(), 32)
+    with pytest.raises(IndexError, match="take: index 9 at position 1"):
+        taken.numpy()
+    assert taken.numpy().shape == (2,)
+
+
+def test_checks_are_run_once_in_order() -> None:
+    """settle() runs what was added before, the same check once; an error leaves the rest."""
+    done: list[str] = []
+
+    def fails() -> None:
+        done.append("fails")
+        raise IndexError("first")
+
+    def works() -> None:
+        done.append("works")
+
+    checks = DeferredChecks()
+    for check in (fails, works, works, fails):
+        checks.add(check)
+    with pytest.raises(IndexError, match="first"):
+        checks.settle()
+    checks.settle()
+    checks.settle()
+    assert done == ["fails", "works"]
