@@ -9,7 +9,7 @@ import rocmkern
 
 LAYERS = (
     ("cli",),
-    ("models", "specialize"),
+    ("models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),
     ("ops",),

@@ -13,6 +13,7 @@ from rocmkern.errors import RocmkernError
 _COMMANDS: Final = {
     "bench": "bench", "build": "build", "demo": "demo", "embed": "embed", "info": "info", "inspect": "inspect",
     "gen-kernels": "gen_kernels", "kernels": "kernels", "package": "package", "run": "run", "search": "embed",
+    "tune": "tune",
 }  # fmt: skip
 
 

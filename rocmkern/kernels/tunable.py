@@ -47,6 +47,11 @@ class Instance:
     def is_default(self) -> bool:
         return self.number == 0
 
+    @property
+    def splits(self) -> int:
+        """Into how many parts the inner axis is split; 0 for operations that do not say."""
+        return self.values.get("splits", 0)
+
     def __getitem__(self, parameter: str) -> int:
         return self.values[parameter]
 

@@ -24,6 +24,8 @@ from rocmkern.runtime import Device, default_device
 
 VARIABLE: Final = "ROCMKERN_TUNED"
 PROBLEM: Final = ("M", "N", "K", "dtype")
+DEFAULT: Final = "default"  # the kernelName of what the operation does by itself
+_FALLBACK: Final = "the default instance"
 
 
 @frozen
@@ -63,24 +65,25 @@ class Tables:
     def _look_up(self, op: str, device: Device, dtype: str, m: int, n: int, k: int) -> Decision:
         table = self.table(op)
         if table is None:
-            return Decision(None, (f"no table of {op}", _DEFAULT))
+            return Decision(None, (f"no table of {op}", _FALLBACK))
         info = device.info
         choice = table.find(info.target, info.compute_units, M=m, N=n, K=k, dtype=dtype)
         if choice is None:
-            return Decision(None, (f"no row in {', '.join(p.name for p in table.files)}", _DEFAULT))
+            return Decision(None, (f"no row in {', '.join(p.name for p in table.files)}", _FALLBACK))
         row = choice.row
         step = f"{choice.step}: {row.kernel}, {row.microseconds:.1f} µs ({row.path.name}, line {row.line})"
+        if row.kernel == DEFAULT:
+            return Decision(None, (step,))
         instance = families.instances_by_name().get(row.kernel)
         if instance is None or (instance.op, instance.dtype) != (op, dtype):
-            return Decision(None, (step, f"{row.kernel} is no instance of {op} for {dtype}", _DEFAULT))
+            return Decision(None, (step, f"{row.kernel} is no instance of {op} for {dtype}", _FALLBACK))
         for kernel in instance.unshipped:
             if instance_files.find(kernel, info.arch) is None:
                 remedy = "run `rocmkern build`, which makes the instances of tuned tables"
-                return Decision(None, (step, f"{kernel.symbol} is not built for {info.target}; {remedy}", _DEFAULT))
+                return Decision(None, (step, f"{kernel.symbol} is not built for {info.target}; {remedy}", _FALLBACK))
         return Decision(instance, (step,))
 
 
-_DEFAULT: Final = "the default instance"
 tables: Tables | None = None  # None where nothing is tuned: operations ask for that first
 
 
@@ -144,6 +147,8 @@ def named_instances(paths: Iterable[str | Path] = ()) -> dict[str, list[Instance
     for op in found.paths:
         table = found.table(op)
         for row in table.rows() if table is not None else ():
+            if row.kernel == DEFAULT:
+                continue
             instance = families.instances_by_name().get(row.kernel)
             if instance is None:
                 unknown.append(_where(row))

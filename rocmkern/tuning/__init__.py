@@ -1,0 +1,1 @@
+"""Measuring which instance of a kernel is fastest for the shapes of a model."""
