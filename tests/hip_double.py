@@ -49,6 +49,15 @@ class Double:
     def events_ready(self, ready: bool) -> None:
         self.library.double_events_ready(ready)
 
+    def compiler_answers(self, code: bytes, log: str = "") -> None:
+        """What hiprtc gives next: this code, or without any an error with the log."""
+        self.library.rtc.rtc_answer(code, ctypes.c_size_t(len(code)), log.encode())
+
+    def compiled(self) -> list[str]:
+        """What hiprtc was asked since: the name, the source's lines, the options, and the end of the program."""
+        lines: list[str] = self.library.rtc.rtc_seen().decode().splitlines()
+        return lines
+
     def devices(self, count: int, architecture: str = "gfx942:sramecc+:xnack-", *machines: int) -> None:
         self.library.double_architecture(architecture.encode(), *(machines or (0x4C, 0x5F)))
         self.library.double_devices(count)
@@ -58,16 +67,22 @@ class Double:
         self.library.double_reset()
 
 
+def _compiled(source: str, path: Path) -> ctypes.CDLL:
+    flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Werror", f"-Wl,-soname,{path.name}")
+    command = [sys.executable, "-m", "ziglang", "cc", *flags, "-o", path, Path(__file__).with_name(source)]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+
+
 @functools.cache
 def load() -> Double:
     """Compiles and loads the library."""
     folder = Path(tempfile.mkdtemp(prefix="hip-double"))
     (folder / "lib").mkdir()
-    path, source = folder / "lib" / "libamdhip64.so", Path(__file__).with_name("hip_double.c")
-    flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libamdhip64.so")
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", *flags, "-o", path, source], check=True)
     os.environ["ROCM_PATH"] = str(folder)  # an installed ROCm would come first otherwise
-    library = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+    library = _compiled("hip_double.c", folder / "lib" / "libamdhip64.so")
+    library.rtc = _compiled("hiprtc_double.c", folder / "lib" / "libhiprtc.so")
+    library.rtc.rtc_seen.restype = ctypes.c_char_p
     library.double_log.restype = ctypes.c_char_p
     library.double_arguments.restype = ctypes.c_void_p
     library.double_arguments_size.restype = library.double_allocated.restype = ctypes.c_size_t

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from rocmkern import targets
-from rocmkern.build import toolchain
+from rocmkern.build import hiprtc, toolchain
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.errors import BuildError
 from rocmkern.kernels import files
@@ -27,7 +27,8 @@ def compile(
 
     The source can include the package's headers (`#include "include/device.hpp"`). What was compiled once is kept in
     the user's cache by source, options, target and compiler; several processes may ask for it at once, and one
-    compiles. Needs hipcc or the `build` extra. Raises BuildError with the command's log and the numbered source.
+    compiles. Needs ROCm, whose run-time compiler does it, or the `build` extra. Raises BuildError with the compiler's
+    log and the numbered source.
     """
     device = default_device() if device is None else device
     target = device.info.target if target is None else target
@@ -37,7 +38,7 @@ def compile(
 
 def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[str, ...] = ()) -> Path:
     """The code object of a source in the cache, made now if it is not there."""
-    chosen = _toolchain()
+    chosen = compiler_for(target)
     path = cache_folder() / "jit" / f"{_key(source, target, options, chosen)}{targets.file_name('', target)}"
     if path.exists():
         return path
@@ -49,18 +50,22 @@ def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[s
 
 
 @cache
-def _toolchain() -> Toolchain:
-    return toolchain.detect()
+def compiler_for(target: str) -> Toolchain:
+    """The compiler of sources that come while a program runs: hiprtc where HIP has a device, else hipcc or zig's clang.
+
+    Raises BuildError where there is none.
+    """
+    found = None if targets.is_ptx(target) else hiprtc.find()
+    return toolchain.detect() if found is None else found
 
 
 @cache
 def _tools(chosen: Toolchain) -> str:
-    """Compiler and headers, told apart by content or by place, size and time: asking the compiler takes too long."""
+    """Compiler and headers; asking a compiler what it is takes too long."""
     digest = hashlib.sha256()
     for path in sorted(files.sources().glob("include/*.hpp")):
         digest.update(path.read_bytes())
-    at = chosen.path.stat()
-    return f"{chosen.path} {at.st_size} {at.st_mtime_ns} {digest.hexdigest()}"
+    return f"{chosen.identity} {digest.hexdigest()}"
 
 
 def _key(source: str, target: str, options: tuple[str, ...], chosen: Toolchain) -> str:
@@ -84,7 +89,7 @@ def _compile(source: str, target: str, name: str, options: tuple[str, ...], chos
             chosen.compile(Path(scratch), f"{name}.hip", target, built, (f"-I{files.sources()}", *options))
         except BuildError as error:
             numbered = "\n".join(f"{i:4} | {line}" for i, line in enumerate(source.splitlines(), 1))
-            raise BuildError(f"compile {name} for {target} with {chosen.path}: {error}\n{numbered}") from None
+            raise BuildError(f"compile {name} for {target} with {chosen.compiler}: {error}\n{numbered}") from None
         fresh = path.with_suffix(f".{Path(scratch).name}")
         fresh.write_bytes(built.read_bytes())
         fresh.replace(path)

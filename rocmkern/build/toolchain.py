@@ -37,7 +37,7 @@ class Toolchain(Hashable, Protocol):
     """A compiler. `source` is given relative to `root`, for the same bytes in any checkout; `extra` are flags."""
 
     @property
-    def path(self) -> Path: ...
+    def identity(self) -> str: ...  # of these very files, without asking them
     @property
     def compiler(self) -> str: ...  # what the manifest records, free of paths
     def library(self, target: str) -> str: ...  # the device library, by content
@@ -65,11 +65,20 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
+def _identity(path: Path) -> str:
+    at = path.stat()
+    return f"{path} {at.st_size} {at.st_mtime_ns}"
+
+
 @frozen(slots=False)
 class Hipcc:
     """ROCm's own driver. It finds the device library itself."""
 
     path: Path
+
+    @property
+    def identity(self) -> str:
+        return _identity(self.path)
 
     def library(self, target: str) -> str:
         return "of the ROCm installation"
@@ -99,6 +108,10 @@ class Zig:
 
     path: Path
     release: str = field(default="")
+
+    @property
+    def identity(self) -> str:
+        return _identity(self.path)
 
     @cached_property
     def compiler(self) -> str:

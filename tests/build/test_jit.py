@@ -10,7 +10,9 @@ import pytest
 import rocmkern as rk
 from rocmkern.build import jit
 from rocmkern.errors import BuildError
+from rocmkern.kernels import files
 from rocmkern.paths import CACHE_VARIABLE
+from tests.hip_double import Double
 
 SOURCE = '#include "include/device.hpp"\nRK_KERNEL scale(float a, float *x) { x[rk::thread_x()] *= a * FACTOR; }\n'
 
@@ -18,6 +20,7 @@ SOURCE = '#include "include/device.hpp"\nRK_KERNEL scale(float a, float *x) { x[
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    jit.compiler_for.cache_clear()
 
 
 def test_source_becomes_a_module() -> None:
@@ -43,3 +46,27 @@ def test_errors_carry_log_and_numbered_source() -> None:
     with pytest.raises(BuildError, match=r"(?s)compile kernel for gfx942 with .*error: .*FACTOR.* 2 \| RK_KERNEL"):
         jit.compiled(SOURCE, "gfx942")
     assert not list((Path(jit.cache_folder()) / "jit").glob("*.hsaco"))
+
+
+def test_hiprtc_compiles_where_hip_has_a_device(double: Double) -> None:
+    """The source goes to ROCm's run-time compiler with the target and the headers' folder; the code is loaded."""
+    double.devices(0)
+    code = jit.compiled(SOURCE, "gfx90a", options=("-DFACTOR=3",)).read_bytes()
+    jit.compiler_for.cache_clear()
+    double.compiler_answers(code)
+    double.devices(1, "gfx90a", 0x3F, 0x3F)
+    module = rk.compile(SOURCE, device=rk.Device("hip:0"), options=("-DFACTOR=3",))
+    assert list(module.kernels) == ["scale"]
+    asked = double.compiled()
+    assert asked[0] == "kernel.hip" and asked[1:3] == SOURCE.splitlines()
+    assert "--offload-arch=gfx90a" in asked and f"-I{files.sources()}" in asked and "-DFACTOR=3" in asked
+    assert asked[-1] == "destroyed"
+
+
+def test_hiprtc_errors_carry_its_log(double: Double) -> None:
+    """With the numbered source, and the program is destroyed."""
+    jit.compiler_for.cache_clear()
+    double.compiler_answers(b"", "kernel.hip:2: error: use of undeclared identifier 'FACTOR'")
+    with pytest.raises(BuildError, match=r"(?s)with hiprtc 9.1: .*hiprtc answers .*'FACTOR'.* 2 \| RK_KERNEL"):
+        jit.compiled(SOURCE, "gfx942")
+    assert double.compiled()[-1] == "destroyed"
