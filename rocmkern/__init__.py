@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rocmkern.ops.scatter import *
     from rocmkern.ops.sets import *
     from rocmkern.ops.sorting import *
+    from rocmkern.ops.specialized import *
     from rocmkern.ops.tuned import *
     from rocmkern.packages import *
     from rocmkern.quant import *
@@ -90,6 +91,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "ops.scatter": ("index_add", "index_copy", "scatter", "scatter_add"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    "ops.specialized": ("jit_kernels",),
     "ops.tuned": ("explain_tuned", "use_tuned"),
     "ops.sorting": ("argsort", "sort", "top_k"),
     "packages": (

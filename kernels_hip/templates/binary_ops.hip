@@ -1,6 +1,6 @@
 // Two tensors of fixed shape into one; the second repeats along dims that it divides.
 #include "include/functions.hpp"
-#include "templates/shape.hpp"
+#include "templates/lines.hpp"
 
 namespace rk {
 
@@ -19,28 +19,33 @@ RK_FIXED_BINARY(ggml_op_div, quotient(x, y))
 
 template <typename Op, typename T, typename Shape, typename PitchA, typename ShapeB, typename PitchB, typename PitchOut>
 RK_DEVICE void fixed_binary(const T *a, const T *b, T *out) {
+    using A = Fixed<Shape, PitchA>;
+    using B = Fixed<ShapeB, PitchB>;
+    using Out = Fixed<Shape, PitchOut>;
+    using Index = typename Shape::Index;
     constexpr u32 width = vector_bytes / sizeof(T);
-    constexpr bool packs = is_dense<Shape, PitchA>() && is_dense<Shape, PitchB>() && is_dense<Shape, PitchOut>() &&
-                           is_same<Shape, ShapeB> && Shape::size % width == 0;
-    if (packs && is_aligned(a, vector_bytes) && is_aligned(b, vector_bytes) && is_aligned(out, vector_bytes)) {
-        for (u64 i = global_thread(); i < Shape::size / width; i += global_threads()) {
-            const auto x = reinterpret_cast<const Pack<T, width> *>(a)[i];
-            const auto y = reinterpret_cast<const Pack<T, width> *>(b)[i];
+    constexpr bool packs = A::has_packs(width) && moves_packs<B>(width) && Out::has_packs(width);
+    const bool aligned = is_aligned(a, vector_bytes) && is_aligned(out, vector_bytes) &&
+                         (B::repeats_one() || is_aligned(b, vector_bytes));
+    if (packs && aligned) {
+        for (u64 n = global_thread(); n < Shape::size / width; n += global_threads()) {
+            const Index i = static_cast<Index>(n * width);
+            const auto x = pack_at<T, width, Shape, A>(a, i);
+            const auto y = pack_at<T, width, Shape, B>(b, i);
             Pack<T, width> z;
 #pragma unroll
             for (u32 j = 0; j < width; ++j) {
                 z.lane[j] = narrow<T>(Op::of(widen(x.lane[j]), widen(y.lane[j])));
             }
-            reinterpret_cast<Pack<T, width> *>(out)[i] = z;
+            *reinterpret_cast<Pack<T, width> *>(out + Out::template at<Shape>(i)) = z;
         }
         return;
     }
-    using Index = typename Shape::Index;
     for (u64 n = global_thread(); n < Shape::size; n += global_threads()) {
         const Index i = static_cast<Index>(n);
-        const T x = a[place<Shape, Shape, PitchA>(i)];
-        const T y = b[place<Shape, ShapeB, PitchB>(i)];
-        out[place<Shape, Shape, PitchOut>(i)] = narrow<T>(Op::of(widen(x), widen(y)));
+        const T x = a[A::template at<Shape>(i)];
+        const T y = b[B::template at<Shape>(i)];
+        out[Out::template at<Shape>(i)] = narrow<T>(Op::of(widen(x), widen(y)));
     }
 }
 

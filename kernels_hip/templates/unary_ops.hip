@@ -1,16 +1,20 @@
 // One tensor of fixed shape into another.
 #include "include/functions.hpp"
 #include "include/normal.hpp"
-#include "templates/shape.hpp"
+#include "templates/lines.hpp"
 
 namespace rk {
 
-#define RK_FIXED_UNARY(name, expression)   \
-    struct name {                          \
-        template <typename T>              \
-        RK_DEVICE static T of(T x) {       \
-            return expression;             \
-        }                                  \
+#define RK_FIXED_UNARY(name, expression)                \
+    struct name {                                       \
+        template <typename T>                           \
+        RK_DEVICE static T of(T x) {                    \
+            return expression;                          \
+        }                                               \
+        template <typename T>                           \
+        RK_DEVICE static T element(T x) {               \
+            return narrow<T>(of(widen(x)));             \
+        }                                               \
     };
 
 template <typename T>
@@ -35,26 +39,42 @@ RK_FIXED_UNARY(ggml_unary_op_hardswish, x *clamped_sixth(x))
 RK_FIXED_UNARY(ggml_unary_op_hardsigmoid, clamped_sixth(x))
 RK_FIXED_UNARY(ggml_unary_op_exp, exp(x))
 
+// Bit for bit.
+struct ggml_op_cont {
+    template <typename T>
+    RK_DEVICE static T element(T x) {
+        return x;
+    }
+};
+
 template <typename Op, typename T, typename Shape, typename PitchA, typename PitchOut>
 RK_DEVICE void fixed_unary(const T *a, T *out) {
+    using A = Fixed<Shape, PitchA>;
+    using Out = Fixed<Shape, PitchOut>;
+    using Index = typename Shape::Index;
+    constexpr u32 turned = turned_dimension<Shape, PitchA, PitchOut>();
+    if constexpr (turned != 0) {
+        turn<turned, Op, T, Shape, PitchA, PitchOut>(a, out);
+        return;
+    }
     constexpr u32 width = vector_bytes / sizeof(T);
-    constexpr bool packs = is_dense<Shape, PitchA>() && is_dense<Shape, PitchOut>() && Shape::size % width == 0;
+    constexpr bool packs = A::has_packs(width) && Out::has_packs(width);
     if (packs && is_aligned(a, vector_bytes) && is_aligned(out, vector_bytes)) {
-        for (u64 i = global_thread(); i < Shape::size / width; i += global_threads()) {
-            const auto x = reinterpret_cast<const Pack<T, width> *>(a)[i];
+        for (u64 n = global_thread(); n < Shape::size / width; n += global_threads()) {
+            const Index i = static_cast<Index>(n * width);
+            const auto x = pack_at<T, width, Shape, A>(a, i);
             Pack<T, width> y;
 #pragma unroll
             for (u32 j = 0; j < width; ++j) {
-                y.lane[j] = narrow<T>(Op::of(widen(x.lane[j])));
+                y.lane[j] = Op::element(x.lane[j]);
             }
-            reinterpret_cast<Pack<T, width> *>(out)[i] = y;
+            *reinterpret_cast<Pack<T, width> *>(out + Out::template at<Shape>(i)) = y;
         }
         return;
     }
-    using Index = typename Shape::Index;
     for (u64 n = global_thread(); n < Shape::size; n += global_threads()) {
         const Index i = static_cast<Index>(n);
-        out[place<Shape, Shape, PitchOut>(i)] = narrow<T>(Op::of(widen(a[place<Shape, Shape, PitchA>(i)])));
+        out[Out::template at<Shape>(i)] = Op::element(a[A::template at<Shape>(i)]);
     }
 }
 

@@ -2,15 +2,18 @@
 
 They are looked for in the folders of ROCMKERN_KERNEL_DIR (several with the system's path separator) and then in
 `kernels/` of the user's cache, as `<target>/<name>.hsaco` with a sidecar that says what the file is for. With
-ROCMKERN_RECORD=FILE every operation of a template that found none is noted there as a configuration.
+ROCMKERN_JIT=1 one that is nowhere is compiled into that cache. With ROCMKERN_RECORD=FILE every operation of a template
+that found none is noted there as a configuration.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,30 +29,44 @@ from rocmkern.runtime import Device, Function, Module
 from rocmkern.tensor import Tensor
 
 RECORD: Final = "ROCMKERN_RECORD"
+JIT: Final = "ROCMKERN_JIT"
 DIMENSIONS: Final = 4
+COPY: Final = "ggml_op_cont"
 OPS: Final[dict[str, str]] = {
     "badd": "ggml_op_add", "bsub": "ggml_op_sub", "bmul": "ggml_op_mul", "bdiv": "ggml_op_div",
     "uabs": "ggml_unary_op_abs", "usign": "ggml_unary_op_sgn", "uneg": "ggml_unary_op_neg",
     "urelu": "ggml_unary_op_relu", "utanh": "ggml_unary_op_tanh", "usigmoid": "ggml_unary_op_sigmoid",
     "ugelu": "ggml_unary_op_gelu", "ugelu_erf": "ggml_unary_op_gelu_erf", "usilu": "ggml_unary_op_silu",
-    "uexp": "ggml_unary_op_exp",
+    "uexp": "ggml_unary_op_exp", "ucopy": COPY,
 }  # fmt: skip
 PRODUCT: Final = "ggml_op_mul_mat"
 Key = tuple[Any, ...]
 
 enabled: bool = False
+_compiles: bool = False
 _recorded: dict[Key, dict[str, Any]] = {}
-_tables: dict[str, dict[Key, Path]] = {}
+_tables: dict[str, dict[Key, Path | None]] = {}  # None: it could not be made
 _functions: dict[tuple[int, Path], tuple[Function, Sidecar]] = {}
 
 
 def configure() -> None:
     """Reads the environment again, and forgets what was found before."""
-    global enabled
+    jit_kernels(os.environ.get(JIT, "") not in ("", "0"))
+
+
+def jit_kernels(enable: bool = True) -> None:
+    """Lets operations compile a kernel for their very shapes where none is found, or no longer.
+
+    Each takes a second or two, once: it is kept in the user's cache. Needs what `compile` needs; without it, and for
+    tensors that no template takes, the generic kernel serves as before.
+    """
+    global enabled, _compiles
     _tables.clear()
     _functions.clear()
     prepared.forget()
-    enabled = bool(named_folders() or os.environ.get(RECORD)) or (cache_folder() / "kernels").is_dir()
+    _compiles = enable
+    found = bool(named_folders() or os.environ.get(RECORD)) or (cache_folder() / "kernels").is_dir()
+    enabled = enable or found
 
 
 def launched(symbol: str, out: Tensor, operands: Sequence[Tensor]) -> bool:
@@ -91,18 +108,23 @@ def _canonical(row: TensorRow) -> TensorRow:
 def _run(op: str, rows: list[TensorRow], output: TensorRow, out: Tensor, operands: Sequence[Tensor]) -> bool:
     device = out.device
     key = (op, tuple(rows), output)
-    path = _table(device).get(key)
+    table = _table(device)
+    path = table.get(key)
     if path is None:
         if os.environ.get(RECORD):
             _note(op, rows, output, device)
-        return False
+        if not _compiles or key in table:
+            return False
+        path = table[key] = _compiled(_entry(op, rows, output, device))
+        if path is None:
+            return False
     function, row = _function(device, path)
     addresses = [tensor.address for tensor in (*operands, out)]
     function.launch_packed(function.pack_values(*addresses), grid=row.grid, block=row.block)
     return True
 
 
-def _table(device: Device) -> dict[Key, Path]:
+def _table(device: Device) -> dict[Key, Path | None]:
     """What there is for a device, by operation and tensors; earlier folders and exact targets win."""
     arch = device.info.arch
     found = _tables.get(arch)
@@ -140,22 +162,34 @@ def _note(op: str, rows: list[TensorRow], output: TensorRow, device: Device) -> 
         return
     if not _recorded:
         atexit.register(_write_record)
-    inputs = [_descriptor(row) for row in rows]
+    _recorded[key] = _entry(op, rows, output, device)
+
+
+def _entry(op: str, rows: list[TensorRow], output: TensorRow, device: Device) -> dict[str, Any]:
+    """What a configuration says of a kernel; its name is the same whenever it is asked for."""
+    tensors = [_descriptor(row) for row in (*rows, output)]
     sizes = "x".join(str(n) for n in output.shape)
-    _recorded[key] = {
+    digest = hashlib.sha256(" ".join(tensors).encode()).hexdigest()[:8]
+    return {
         "kernel_name": op,
         "kernel_source": _source(op),
-        "arch": target,
-        "input_tensors": inputs,
-        "output_tensor": _descriptor(output),
-        "exported_name": f"{op.removeprefix('ggml_')}_{output.dtype}_{sizes}_{len(_recorded)}",
+        "arch": targets.strip_features(device.info.arch),
+        "input_tensors": tensors[:-1],
+        "output_tensor": tensors[-1],
+        "exported_name": f"{op.removeprefix('ggml_')}_{output.dtype}_{sizes}_{digest}",
     }
+
+
+def _compiled(entry: dict[str, Any]) -> Path | None:
+    """Through the compilers' layer, which lies above this one and is needed by those only who asked for it."""
+    made: Path | None = import_module("rocmkern.specialize.jit").make(entry)
+    return made
 
 
 def _source(op: str) -> str:
     if op == PRODUCT:
         return "mul_mat.hip"
-    return "unary_ops.hip" if op.startswith("ggml_unary") else "binary_ops.hip"
+    return "unary_ops.hip" if op.startswith("ggml_unary") or op == COPY else "binary_ops.hip"
 
 
 def _descriptor(row: TensorRow) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -85,7 +86,9 @@ def _make(request: Request, folder: Path, toolchain: Toolchain) -> str:
             raise BuildError(
                 f"{request.source.name}: it has no kernel {symbol!r} but {', '.join(held)}; fix kernel_name"
             )
-        path.write_bytes(built.read_bytes())
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        fresh.write_bytes(built.read_bytes())
+        fresh.replace(path)
     _sidecar(request, symbol).write(path)
     return "generated"
 

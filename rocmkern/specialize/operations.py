@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 THREADS: Final = 256
 _LARGEST_GRID: Final = (1 << 32) // THREADS - 1
 _TILE: Final = 32
+_TURNED_EDGE: Final = 64  # and the least extent that is turned, as in templates/lines.hpp
+_WORTHWHILE: Final = 16
 _BINARY: Final = ("add", "sub", "mul", "div")
 _UNARY_ANY: Final = ("abs", "sgn", "neg", "step", "relu")
 _UNARY_FLOAT: Final = (
@@ -41,6 +43,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(Operation(f"ggml_op_{name}", "binary_ops.hip", 2) for name in _BINARY),
         *(Operation(f"ggml_unary_op_{name}", "unary_ops.hip", 1) for name in _UNARY_ANY),
         *(Operation(f"ggml_unary_op_{name}", "unary_ops.hip", 1, True) for name in _UNARY_FLOAT),
+        Operation("ggml_op_cont", "unary_ops.hip", 1),
         Operation("ggml_op_mul_mat", "mul_mat.hip", 2),
     )
 }
@@ -125,7 +128,25 @@ def geometry(request: Request) -> tuple[int, int]:
     if request.kernel_name == "ggml_op_mul_mat":
         m, n, d2, d3 = request.output.shape
         return min(-(-m // _TILE) * -(-n // _TILE) * d2 * d3, _LARGEST_GRID), THREADS
+    turned = _turned(request.inputs[0], request.output) if len(request.inputs) == 1 else 0
+    if turned:
+        rows, columns = request.output.shape[turned], request.output.shape[0]
+        tiles = -(-rows // _TURNED_EDGE) * -(-columns // _TURNED_EDGE) * (request.output.size // (rows * columns))
+        return min(tiles, _LARGEST_GRID), THREADS
     width = 16 // request.output.dtype.itemsize
-    packed = all(t.is_contiguous and t.shape == request.output.shape for t in (*request.inputs, request.output))
-    units = request.output.size // width if packed and request.output.size % width == 0 else request.output.size
-    return min(-(-units // THREADS), _LARGEST_GRID), THREADS
+    packs = all(_has_packs(t, width) for t in (request.inputs[0], request.output))
+    packs = packs and all(t.shape[0] == 1 or _has_packs(t, width) for t in request.inputs[1:])
+    return min(-(-request.output.size // (THREADS * (width if packs else 1))), _LARGEST_GRID), THREADS
+
+
+def _has_packs(tensor: TensorDescriptor, width: int) -> bool:
+    """As `Fixed::has_packs` of templates/lines.hpp: another grid than that would be right too, and slower."""
+    steps = (s for n, s in zip(tensor.shape[1:], tensor.strides[1:], strict=True) if n > 1)
+    return tensor.strides[0] == 1 and tensor.shape[0] % width == 0 and all(step % width == 0 for step in steps)
+
+
+def _turned(source: TensorDescriptor, output: TensorDescriptor) -> int:
+    """As `turned_dimension` of templates/lines.hpp."""
+    if source.strides[0] == 1 or output.strides[0] != 1 or output.shape[0] < _WORTHWHILE:
+        return 0
+    return next((d for d in (1, 2, 3) if source.strides[d] == 1 and output.shape[d] >= _WORTHWHILE), 0)

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 import rocmkern as rk
 from rocmkern.build import toolchain
 from rocmkern.cli import main
+from rocmkern.errors import BuildError
 from rocmkern.kernels import sidecar
 from rocmkern.kernels.instance_files import KERNEL_FOLDERS
 from rocmkern.ops import specialized
@@ -48,6 +49,7 @@ UNARY = {
     "gelu_erf": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / 2**0.5)),
 }  # fmt: skip
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+WIDE = "(64,6,5,3)/f32/(1,72,432,2160)"
 PADDED, TRANSPOSED = "(8,6,5,3)/f16/(1,8,60,360)", "(7,3,1,1)/bf16/(3,1,1,1)"
 ENTRIES = [
     *(entry(f"ggml_unary_op_{n}", "unary_ops.hip", ["(37,3,1,1)/f32"], "(37,3,1,1)/f32", f"u_{n}") for n in UNARY),
@@ -56,6 +58,10 @@ ENTRIES = [
     entry("ggml_op_mul", "binary_ops.hip", [TRANSPOSED, "(1,3,1,1)/bf16"], TRANSPOSED, "b_t"),
     entry("ggml_op_div", "binary_ops.hip", ["(16,2,1,1)/i32"] * 2, "(16,2,1,1)/i32", "b_i32"),
     entry("ggml_op_sub", "binary_ops.hip", ["(16,2,1,1)/i8"] * 2, "(16,2,1,1)/i8", "b_i8"),
+    entry("ggml_op_add", "binary_ops.hip", [WIDE, "(1,6,1,3)/f32"], "(64,6,5,3)/f32", "b_packs"),
+    entry("ggml_op_cont", "unary_ops.hip", ["(96,70,1,1)/f32/(70,1,1,1)"], "(96,70,1,1)/f32", "c_f32"),
+    entry("ggml_op_cont", "unary_ops.hip", ["(96,72,3,2)/f16/(72,1,6912,20736)"], "(96,72,3,2)/f16", "c_quads"),
+    entry("ggml_op_cont", "unary_ops.hip", ["(33,3,70,2)/i8/(210,70,1,6930)"], "(33,3,70,2)/i8", "c_i8"),
     entry("ggml_op_mul_mat", "mul_mat.hip", ["(48,33,1,1)/f16", "(48,17,2,1)/f16"], "(33,17,2,1)/f32", "mm_f16"),
     entry("ggml_op_mul_mat", "mul_mat.hip", ["(5,3,1,1)/i16", "(5,70,1,1)/i16"], "(3,70,1,1)/i32", "mm_i16"),
 ]  # fmt: skip
@@ -123,6 +129,19 @@ def test_strided_and_repeating_inputs(folder: Path) -> None:
     assert np.array_equal(found, x + y)
     (x, y), found = launch(folder, REQUESTS["b_t"])
     assert np.array_equal(found, (x.astype(np.float32) * y.astype(np.float32)).astype(ml_dtypes.bfloat16))
+
+
+@pytest.mark.parametrize("name", ["c_f32", "c_quads", "c_i8"])
+def test_copies_of_transposed_tensors(folder: Path, name: str) -> None:
+    """By tiles, of sides that fill none, in the second and the third dimension."""
+    (x,), found = launch(folder, REQUESTS[name])
+    assert np.array_equal(found, x)
+
+
+def test_rows_by_packs(folder: Path) -> None:
+    """Rows that begin on 16 bytes, with an input of one element a row."""
+    (x, y), found = launch(folder, REQUESTS["b_packs"])
+    assert np.array_equal(found, x + y)
 
 
 def test_integers_wrap_and_divide_as_the_policy_says(folder: Path) -> None:
@@ -247,3 +266,47 @@ def test_from_development_to_deployment(tmp_path: Path) -> None:
     assert "badd_f32" in generic
     assert "badd_f32" not in done.stdout
     assert float(done.stdout.split()[-1]) == pytest.approx(float(generic.split()[-1]), rel=1e-6)
+
+
+@pytest.fixture
+def jit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Operations compile what they do not find, into an empty cache."""
+    monkeypatch.setenv("ROCMKERN_CACHE", str(tmp_path))
+    rk.jit_kernels()
+    yield tmp_path / "kernels" / TARGET
+    monkeypatch.undo()
+    specialized.configure()
+
+
+def kernels_of_sum(columns: int) -> list[str]:
+    x = rk.ones((4, columns), dtype=rk.float32, device=rk.Device(f"emulator:{TARGET}"))
+    with rk.Trace() as trace:
+        doubled = (x + x).numpy()
+    assert np.array_equal(doubled, np.full((4, columns), 2, np.float32))
+    return [row.kernel for row in trace.totals()]
+
+
+def test_operations_compile_what_they_ask_for(jit: Path) -> None:
+    """Once for each shape; another run finds it in the cache, and without the request the generic kernel runs."""
+    (ran,) = kernels_of_sum(48)
+    assert ran.startswith("op_add_f32_48x4x1x1_")
+    (made,) = jit.glob("*.hsaco")
+    written = made.stat().st_mtime_ns
+    rk.jit_kernels()
+    assert kernels_of_sum(48) == [ran]
+    assert made.stat().st_mtime_ns == written
+    rk.jit_kernels(False)
+    assert "badd_f32" in kernels_of_sum(49)
+
+
+def test_the_generic_kernel_serves_where_nothing_compiles(jit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing compiler warns, once for each kernel."""
+
+    def missing(target: str) -> None:
+        raise BuildError("build: no hipcc or ziglang here; install ROCm")
+
+    monkeypatch.setattr("rocmkern.specialize.jit.compiler_for", missing)
+    with pytest.warns(RuntimeWarning, match="no hipcc or ziglang here.*; the generic kernel serves"):
+        assert kernels_of_sum(50) == ["badd_f32"]
+    assert kernels_of_sum(50) == ["badd_f32"]
+    assert not list(jit.glob("*"))
