@@ -45,9 +45,9 @@ namespace rk {
                                 extents_2d(info), extents_2d(info + 8), src, kernel, dst);                   \
     }
 
-#define CONV_TILES(M, N, K, M1, N1, T)                                                                       \
-    RK_BLOCKS_KERNEL((TileShape<M, N, K, M1, N1>::threads), 2)                                               \
-    conv2d_tiles_##T(GEOMETRY, const T *src, const T *kernel, T *dst) {                                      \
+#define CONV_TILES(name, M, N, K, M1, N1, T)                                                                 \
+    RK_BLOCKS_KERNEL((TileShape<M, N, K, M1, N1>::threads), (M1 * N1 > 64 ? 1 : 2))                          \
+    name(GEOMETRY, const T *src, const T *kernel, T *dst) {                                                  \
         convolve_tiles<T, TileShape<M, N, K, M1, N1>>(                                                       \
             {groups, h_out, w_out, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w},        \
             extents_2d(info), extents_2d(info + 8), src, kernel, dst);                                       \

@@ -8,8 +8,10 @@ from attrs import evolve
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.dtypes import DType
-from rocmkern.kernels.families.conv import THREADS, TILE, TILED
+from rocmkern.kernels.families import instances
+from rocmkern.kernels.families.conv import TILED
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
+from rocmkern.kernels.tunable import Instance
 
 FEWEST_CHANNELS: Final = 8  # per group: with fewer, most of a tile's rows are empty
 MOST_PIXELS: Final = 1 << 30
@@ -25,11 +27,12 @@ def convolution(
     device: DeviceInfo,
     *,
     contiguous_weights: bool = True,
+    tuned: Instance | None = None,
 ) -> LaunchPlan:
     """A plan for conv2d_tiles or conv2d_axes, the two that take any geometry; its variant is the symbol.
 
     `pixels_in` and `pixels_out` are heights times widths; `contiguous_weights` says that the weights of one output
-    channel lie side by side.
+    channel lie side by side; a `tuned` instance takes the place of the default tile.
     """
     per_group = channels_out // groups
     reasons = {
@@ -42,18 +45,27 @@ def convolution(
     if why is not None:
         symbol = f"conv2d_axes_{t.short}"
         return over_units(batch * channels_out * pixels_out, device, variant=symbol, why=f"{why}: a thread an output")
-    tiles = batch * groups * -(-per_group // TILE[0]) * -(-pixels_out // TILE[1])
-    grid = min(tiles, device.max_grid[0], WORK_ITEMS // THREADS)
-    why = f"{tiles} tiles of {TILE[0]} channels × {TILE[1]} pixels"
-    plan = LaunchPlan((grid, 1, 1), (THREADS, 1, 1), 0, f"conv2d_tiles_{t.short}", why)
+    tile = instances("conv2d", t.short)[0] if tuned is None else tuned
+    channels, pixels = tile["channels"], tile["pixels"]
+    tiles = batch * groups * -(-per_group // channels) * -(-pixels_out // pixels)
+    threads = channels // tile["thread_channels"] * pixels // tile["thread_pixels"]
+    grid = min(tiles, device.max_grid[0], WORK_ITEMS // threads)
+    why = f"{tiles} tiles of {channels} channels × {pixels} pixels"
+    plan = LaunchPlan((grid, 1, 1), (threads, 1, 1), 0, tile.kernels[0].symbol, why)
     return evolve(plan, why="there is nothing to do") if tiles == 0 else plan
 
 
 def planned(
-    shape: tuple[int, ...], pixels_in: int, groups: int, t: DType, contiguous_weights: bool, device: DeviceInfo
+    shape: tuple[int, ...],
+    pixels_in: int,
+    groups: int,
+    t: DType,
+    contiguous_weights: bool,
+    device: DeviceInfo,
+    *,
+    tuned: Instance | None = None,
 ) -> LaunchPlan:
     """`convolution` for a result of that shape (b, c, h, w)."""
     batch, channels, height, width = shape
-    return convolution(
-        batch, channels, pixels_in, height * width, groups, t, device, contiguous_weights=contiguous_weights
-    )
+    sizes = batch, channels, pixels_in, height * width, groups
+    return convolution(*sizes, t, device, contiguous_weights=contiguous_weights, tuned=tuned)

@@ -21,6 +21,7 @@ from rocmkern.kernels.families.matmul import (
     symbol,
 )
 from rocmkern.kernels.plans import VECTOR_BYTES, WORK_ITEMS, LaunchPlan, over_units
+from rocmkern.kernels.tunable import Instance
 
 # What a tile's results cost, relative to the largest tiles': those read each operand least often.
 _COST: Final = {
@@ -75,12 +76,18 @@ def product(
     by_rows: bool,
     scaled: bool,
     device: DeviceInfo,
+    *,
+    tuned: Instance | None = None,
 ) -> ProductPlan:
     """A plan for the (m, k) · (k, n) products of `batch` matrices, or with `scaled` for one with scales and a bias.
 
     `by_rows` says that k is contiguous in the larger operand. Few blocks for the device's compute units share a long
     inner axis among more of them; the results of its parts are added in their order, whatever the device does first.
+    A `tuned` instance has its own tile and number of parts, and gives way where k is too short for those.
     """
+    found = None if tuned is None else _tuned(batch, m, n, k, t, out, tuned, device)
+    if found is not None:
+        return found
     partial = _partial(t, out)
     narrow = min(m, n) <= VECTORS and (t, t) in VECTOR_PAIRS and not scaled
     if narrow:
@@ -93,14 +100,39 @@ def product(
     parts = min(wanted // split.blocks, k // _SHORTEST_PART) if few and split.blocks else 1
     if partial is None or parts < 2:
         return ProductPlan(_launch(way, symbol(way.kind, t, out), 1, device), scaled, True, max(k, 1), 1, out, None)
-    part = -(-k // parts)
-    part = -(-part // _PART_MULTIPLE) * _PART_MULTIPLE
-    parts = -(-k // part)
+    part, parts = _parts(k, parts)
     first = _launch(split, symbol(split.kind, t, partial), parts, device)
-    total = over_units(
-        batch * m * n, device, variant=symbol("matmul_sum", partial, out), why=f"a thread for a sum of {parts} parts"
-    )
+    total = _total(batch * m * n, parts, partial, out, device)
     return ProductPlan(first, split.kind in SCALED_TILES, (partial, out) in PLAIN_SUMS, part, parts, partial, total)
+
+
+def _parts(k: int, wanted: int) -> tuple[int, int]:
+    """The length of about `wanted` parts of k, and how many that makes."""
+    part = -(-k // wanted)
+    part = -(-part // _PART_MULTIPLE) * _PART_MULTIPLE
+    return part, -(-k // part)
+
+
+def _total(results: int, parts: int, partial: DType, out: DType, device: DeviceInfo) -> LaunchPlan:
+    name = symbol("matmul_sum", partial, out)
+    return over_units(results, device, variant=name, why=f"a thread for a sum of {parts} parts")
+
+
+def _tuned(
+    batch: int, m: int, n: int, k: int, t: DType, out: DType, tuned: Instance, device: DeviceInfo
+) -> ProductPlan | None:
+    tile = Tile(*(tuned[name] for name in ("m", "n", "k", "thread_m", "thread_n")))
+    part, parts = _parts(k, tuned["splits"]) if tuned["splits"] > 1 else (max(k, 1), 1)
+    if parts < 2 and tuned["splits"] > 1:
+        return None
+    blocks = batch * -(-m // tile.m) * -(-n // tile.n)
+    way = _Way("", blocks, tile.threads, f"{blocks} tiles of {tile.m}×{tile.n}, as tuned")
+    first = _launch(way, tuned.kernels[0].symbol, parts, device)
+    if parts == 1:
+        return ProductPlan(first, False, True, part, 1, out, None)
+    return ProductPlan(
+        first, t in SHORT, False, part, parts, float32, _total(batch * m * n, parts, float32, out, device)
+    )
 
 
 def _partial(t: DType, out: DType) -> DType | None:

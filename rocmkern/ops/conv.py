@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from rocmkern.dtypes import float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_conv
 from rocmkern.layout import Shape
+from rocmkern.ops import tuned
 from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
 from rocmkern.ops.launch import context, empty, kernel, layout_info
@@ -40,10 +43,12 @@ def conv2d(
         raise ShapeError(f"conv2d: {weight.shape[0]} output channels in {groups} groups")
     geometry = (groups, *size, *steps, *pads, *spread)
     result = empty((images.shape[0], kernels.shape[0], *size), images.dtype, images.device)
-    here = context(images.device)
-    plan = here.plan(
-        plans_conv.planned, result.shape, images.shape[2] * images.shape[3], groups, images.dtype, _packs(kernels)
-    )
+    here, instance = context(images.device), None
+    if tuned.tables is not None:
+        problem = kernels.shape[0], images.shape[0] * size[0] * size[1], prod(kernels.shape[1:])
+        instance = tuned.chosen("conv2d", images.device, images.dtype.short, *problem)
+    pixels = images.shape[2] * images.shape[3]
+    plan = here.plan(plans_conv.planned, result.shape, pixels, groups, images.dtype, _packs(kernels), tuned=instance)
     here.kernel(images.device, plan.variant).run(plan, *geometry, *_pointers(images, kernels), result.address)
     return _finished(result, bias, x)
 

@@ -11,7 +11,7 @@ from rocmkern.dtypes import DType, bool_, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
-from rocmkern.ops import specialized
+from rocmkern.ops import specialized, tuned
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
@@ -101,11 +101,13 @@ def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales
     simple = len(dims) < 2
     num_dims, info = (0, 0) if simple else (len(dims), layout_info(a.device, dims + left_steps + right_steps))
     count = prod(batch)
-    here = context(a.device)
+    here, instance = context(a.device), None
+    if tuned.tables is not None and scales is None and a.dtype is result.dtype:
+        instance = tuned.chosen("matmul", a.device, a.dtype.short, count * m, n, k)
     depth_stride, other_stride = a.strides[:-3:-1] if m > n else b.strides[-2:]
     plan = here.plan(
         plans_matmul.product, count, m, n, k, a.dtype, result.dtype, depth_stride == 1 or other_stride != 1,
-        scales is not None,
+        scales is not None, tuned=instance,
     )  # fmt: skip
     target = result if plan.total is None else empty((plan.parts * result.size,), plan.partial, a.device)
     finish = () if scales is None else scales.addresses()

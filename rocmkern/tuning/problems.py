@@ -271,8 +271,8 @@ def columns(op: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def read(op: str, path: Path) -> list[Problem]:
     """The problems of a CSV file. Raises ConfigError naming line and column of what can't be."""
-    if op not in _KINDS:
-        raise ConfigError(f"tune: {op!r} is no operation with instances; there are {', '.join(_KINDS)}")
+    if op not in families.tunables():
+        raise ConfigError(f"tune: {op!r} is no operation with instances; there are {', '.join(families.tunables())}")
     return list(dict.fromkeys(_problems(op, path)))
 
 

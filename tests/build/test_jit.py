@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ SOURCE = '#include "include/device.hpp"\nRK_KERNEL scale(float a, float *x) { x[
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    jit.compiler_for.cache_clear()
+    yield
     jit.compiler_for.cache_clear()
 
 

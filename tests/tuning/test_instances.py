@@ -7,22 +7,41 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
+from click.testing import CliRunner
 
 import rocmkern as rk
-from rocmkern.errors import ConfigError, KernelNotFound, PackageError
-from rocmkern.kernels import families
+from rocmkern.build import instances, toolchain
+from rocmkern.cli import main
+from rocmkern.errors import BuildError, ConfigError, KernelNotFound, PackageError
+from rocmkern.kernels import families, instance_files
 from rocmkern.kernels.tunable import Instance
 from rocmkern.ops import tuned
 
 TARGETS = ("gfx942", "gfx1100")
-OPERATIONS = {"sum": "f32"}
+OPERATIONS = {"matmul": "f32", "conv2d": "f32", "sum": "f32"}
 BUILT = tuple((op, i) for op, dtype in OPERATIONS.items() for i in families.instances(op, dtype))
 HEADER = "gfx,cu_num,M,N,K,dtype,kernelId,splitK,us,kernelName"
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unshipped kernels of BUILT for both targets."""
+    root = tmp_path_factory.mktemp("tuned")
+    kernels = [kernel for _, instance in BUILT for kernel in instance.unshipped]
+    problems: list[Exception] = []
+    for target in TARGETS:
+        jobs = instances.plan(kernels, target, root / "instances")
+        done = lambda job, error: problems.extend([error] if error else [])  # noqa: E731
+        instances.build_all(jobs, toolchain.detect("zig"), workers=2, done=done)
+    assert problems == []
+    return root
+
+
 @pytest.fixture
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty configuration folder, in which nothing is tuned yet."""
+def built(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The kernels of `folder` are where operations look for them, and nothing is tuned yet."""
+    monkeypatch.setenv(instance_files.KERNEL_FOLDERS, str(folder))
     monkeypatch.setenv("ROCMKERN_CONFIG", str(tmp_path))
     tuned.configure()
     yield tmp_path
@@ -35,9 +54,17 @@ def values(*shape: int) -> np.ndarray:
 
 
 def run(op: str, device: rk.Device) -> tuple[np.ndarray, np.ndarray]:
-    """A small problem, and the right answer."""
-    x = values(37, 1030)
-    return rk.sum(rk.asarray(x, device=device), axis=1).numpy(), x.sum(1)
+    """A small problem that fills no tile, and the right answer."""
+    if op == "matmul":
+        x, y = values(130, 70), values(70, 261)
+        return (rk.asarray(x, device=device) @ rk.asarray(y, device=device)).numpy(), x @ y
+    if op == "sum":
+        x = values(37, 1030)
+        return rk.sum(rk.asarray(x, device=device), axis=1).numpy(), x.sum(1)
+    x, w = values(2, 5, 13, 21), values(67, 5, 3, 3)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    wanted = np.einsum("bcyxij,ocij->boyx", windows, w)
+    return rk.conv2d(rk.asarray(x, device=device), rk.asarray(w, device=device)).numpy(), wanted
 
 
 @pytest.mark.parametrize("op", families.tunables())
@@ -71,13 +98,44 @@ def table(folder: Path, op: str, *rows: str) -> Path:
     return path
 
 
+def kernels_of(op: str) -> set[str]:
+    with rk.Trace() as trace:
+        came, wanted = run(op, rk.Device("emulator:gfx942"))
+    assert np.array_equal(came, wanted)
+    return {row.kernel for row in trace.totals()}
+
+
+def test_operations_use_what_was_tuned(built: Path) -> None:
+    """A row for just this problem chooses the instance; without the table, or for another problem, the default runs."""
+    row = "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_128x128x8x8x8x1"
+    default = kernels_of("matmul")
+    assert default != {"matmul_f32_128x128x8x8x8"}
+    rk.use_tuned(table(built, "matmul", row))
+    assert kernels_of("matmul") == {"matmul_f32_128x128x8x8x8"}
+    device = rk.Device("emulator:gfx942")
+    steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=device)
+    assert steps == "tuned, exact shape: matmul_f32_128x128x8x8x8x1, 9.5 µs (matmul.csv, line 2)"
+    assert rk.explain_tuned("matmul", 999, 261, 70, "f32", device=device).endswith("the default instance")
+    rk.use_tuned()
+    assert kernels_of("matmul") == default
+
+
 def test_other_compute_units_and_padded_rows_are_said(built: Path) -> None:
-    """A row of M 48 with 80 compute units serves M 37 on 304, and the explanation says both."""
-    rk.use_tuned(table(built, "sum", "gfx942,80,48,1,1030,f32,1,0,9.5,sum_f32_64x4"))
-    steps = rk.explain_tuned("sum", 37, 1, 1030, "f32", device=rk.Device("emulator:gfx942"))
-    assert steps == (
-        "tuned, M padded from 37 to 48, tuned for 80 compute units of gfx942: sum_f32_64x4, 9.5 µs (sum.csv, line 2)"
-    )
+    """A row of M 144 with 80 compute units serves M 130 on 304, and the explanation says both."""
+    rk.use_tuned(table(built, "matmul", "gfx942,80,144,261,70,f32,5,0,9.5,matmul_f32_128x128x8x8x8x1"))
+    assert kernels_of("matmul") == {"matmul_f32_128x128x8x8x8"}
+    steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=rk.Device("emulator:gfx942"))
+    assert "M padded from 130 to 144" in steps and "tuned for 80 compute units of gfx942" in steps
+
+
+def test_a_row_can_name_the_default(built: Path) -> None:
+    """Where the operation by itself was fastest, it is not changed."""
+    default = kernels_of("matmul")
+    rk.use_tuned(table(built, "matmul", "gfx942,304,130,261,70,f32,-1,0,9.5,default"))
+    assert kernels_of("matmul") == default
+    steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=rk.Device("emulator:gfx942"))
+    assert steps == "tuned, exact shape: default, 9.5 µs (matmul.csv, line 2)"
+    assert tuned.named_instances() == {}
 
 
 def test_tables_of_the_environment(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,9 +152,64 @@ def test_tables_of_the_environment(built: Path, monkeypatch: pytest.MonkeyPatch)
     assert "sum_f32_128x4" in rk.explain_tuned("sum", 37, 1, 1030, "f32", device=device)
 
 
+def test_rows_that_do_not_fit_fall_back_and_say_so(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An instance that there is not, or that is not built here, leaves the default; a build names every such row."""
+    rk.use_tuned(table(built, "matmul", "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_1x1x1"))
+    device = rk.Device("emulator:gfx942")
+    assert not kernels_of("matmul") & set(families.unshipped())
+    steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=device)
+    assert "matmul_f32_1x1x1 is no instance of matmul for f32\nthe default instance" in steps
+    with pytest.raises(KernelNotFound, match=r"no such kernels: matmul_f32_1x1x1 \(matmul.csv, line 2\)"):
+        tuned.named_instances()
+    monkeypatch.setenv(instance_files.KERNEL_FOLDERS, "")
+    monkeypatch.setenv("ROCMKERN_CACHE", str(built))
+    rk.use_tuned(table(built, "matmul", "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_128x128x8x8x8x1"))
+    steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=device)
+    assert "not built for gfx942; run `rocmkern build`" in steps
+    with pytest.raises(KernelNotFound, match=r"does not ship and is not built for gfx942; build it with `rocmkern"):
+        rk.KernelCache().function("matmul", "matmul_f32_64x64x32x4x4", device)
+
+
+def test_build_makes_what_tables_name(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rocmkern build` makes the instances of the tuned tables for their targets, and no others; then they run."""
+    monkeypatch.setenv(instance_files.KERNEL_FOLDERS, "")
+    monkeypatch.setenv("ROCMKERN_CACHE", str(built / "cache"))
+    row = "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_64x64x32x4x4x1"
+    path = table(built, "matmul", row)
+    words = ["build", "--family", "matmul", "--target", "gfx942", "--tuned", str(path)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 instances" in done.output
+    code_objects = [p.name for p in (built / "cache" / "instances").rglob("*.hsaco")]
+    assert code_objects == ["matmul_f32_64x64x32x4x4.hsaco"]
+    assert CliRunner().invoke(main, words).output == "everything is up to date\n"
+    rk.use_tuned(path)
+    assert kernels_of("matmul") == {"matmul_f32_64x64x32x4x4"}
+
+
+def test_stale_instances_are_not_used(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of other sources than today's counts as not there."""
+    kernel = families.unshipped()["matmul_f32_64x64x32x4x4"]
+    assert instance_files.find(kernel, "gfx942") is not None
+    monkeypatch.setattr("rocmkern.kernels.sources.source_hash", lambda name: "other")
+    assert instance_files.find(kernel, "gfx942") is None
+
+
+def test_a_kernel_that_does_not_compile_costs_itself_only(tmp_path: Path) -> None:
+    """The other jobs are built, and the failure carries what the compiler says."""
+    good = families.unshipped()["matmul_f32_64x64x32x4x4"]
+    bad = evolve(good, symbol="bad", instance="MATMUL(bad, f32, f32, 1, 2, 3, 4, 5)")
+    heard = {}
+    jobs = instances.plan([good, bad], "gfx942", tmp_path)
+    instances.build_all(jobs, toolchain.detect("zig"), workers=2, done=lambda job, e: heard.update({job.name: e}))
+    assert heard["gfx942/matmul_f32_64x64x32x4x4.hsaco"] is None
+    assert isinstance(heard["gfx942/bad.hsaco"], BuildError)
+    assert [p.name for p in tmp_path.rglob("*.hsaco")] == ["matmul_f32_64x64x32x4x4.hsaco"]
+
+
 def test_tables_that_are_none(tmp_path: Path) -> None:
     """A file named after no operation, one without the key columns, and one that is not there."""
-    (tmp_path / "summ.csv").write_text(HEADER)
+    (tmp_path / "matmull.csv").write_text(HEADER)
     with pytest.raises(ConfigError, match="named after no operation with instances; there are"):
         rk.use_tuned(tmp_path)
     with pytest.raises(FileNotFoundError, match="no file or folder"):

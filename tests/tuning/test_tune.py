@@ -182,7 +182,7 @@ def test_the_command_tunes_and_continues(tmp_path: Path, monkeypatch: pytest.Mon
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "1 of 1 shapes tuned" in done.output
-    (row,) = csv.DictReader((tmp_path / "tuned" / "sum.csv").open())
+    (row,) = csv.DictReader((tmp_path / "tuned" / "sum.csv").read_text().splitlines())
     assert (row["gfx"], row["M"], row["N"], row["K"], row["errRatio"]) == ("gfx942", "2", "1", "40", "0")
     assert row["kernelName"] in NAMES and float(row["us"]) > 0
     assert "every shape has its row" in CliRunner().invoke(main, words).output

@@ -8,12 +8,16 @@ from typing import Final
 from rocmkern import dtypes
 from rocmkern.dtypes import DType, bool_, float64, uint64
 from rocmkern.kernels.catalogue import INTEGERS, Family, KernelSpec, Parameter, by_size, result, scalar, source
+from rocmkern.kernels.tunable import Tunable, Values, setting_name
 
 FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 NUMBERS: Final = by_size((*INTEGERS, *FLOATS))
 TILED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
-TILE: Final = (64, 128, 16, 4, 8)  # output channels, pixels, steps along channels × kernel; a thread's share
-THREADS: Final = 256
+# Output channels, pixels and steps along channels × kernel of a tile, and a thread's share of its outputs.
+TILES: Final = (
+    (64, 128, 16, 4, 8), (32, 64, 16, 4, 4), (64, 64, 16, 4, 4), (64, 64, 32, 4, 4), (128, 64, 16, 8, 4),
+    (128, 128, 8, 8, 8), (128, 128, 16, 8, 8), (32, 128, 16, 4, 8),
+)  # fmt: skip
 _GEOMETRY: Final = (
     "groups", "h_out", "w_out", "stride_h", "stride_w", "padding_h", "padding_w", "dilation_h", "dilation_w",
 )  # fmt: skip
@@ -59,17 +63,37 @@ def _candle(t: DType) -> Iterator[KernelSpec]:
     yield _kernel(f"upsample_bilinear2d_{s}", f"UPSAMPLE_BILINEAR2D({s})", *out, *factors, *images)
 
 
+def _direct_parameters(t: DType) -> tuple[Parameter, ...]:
+    return *map(scalar, _GEOMETRY), *_tensors(t, weights=True)
+
+
+def _tiles(dtype: str, tile: Values) -> tuple[KernelSpec, ...]:
+    name = f"conv2d_tiles_{dtype}" if tile == TILES[0] else f"conv2d_tiles_{dtype}_{setting_name(tile)}"
+    instance = f"CONV_TILES({name}, {', '.join(map(str, tile))}, {dtype})"
+    return (_kernel(name, instance, *_direct_parameters(dtypes.BY_SHORT[dtype])),)
+
+
 def _own(t: DType) -> Iterator[KernelSpec]:
-    parameters = *map(scalar, _GEOMETRY), *_tensors(t, weights=True)
+    parameters = _direct_parameters(t)
     for name, transposed in (("conv2d", "false"), ("conv_transpose2d", "true")):
         yield _kernel(f"{name}_axes_{t.short}", f"CONV_AXES({name}, {transposed}, {t.short})", *parameters)
     if t in TILED:
-        tile = ", ".join(map(str, TILE))
-        yield _kernel(f"conv2d_tiles_{t.short}", f"CONV_TILES({tile}, {t.short})", *parameters)
+        yield from _tiles(t.short, TILES[0])
 
 
 FAMILY: Final = Family(
     "conv",
     "convolutions, im2col, pooling and resampling of images",
     tuple(kernel for make in (_candle, _own) for t in NUMBERS for kernel in make(t)),
+)
+
+TUNABLES: Final = (
+    Tunable(
+        "conv2d",
+        "conv",
+        tuple(t.short for t in TILED),
+        ("channels", "pixels", "depth", "thread_channels", "thread_pixels"),
+        TILES,
+        _tiles,
+    ),
 )

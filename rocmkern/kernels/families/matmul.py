@@ -7,8 +7,9 @@ from typing import Final
 
 from attrs import frozen
 
-from rocmkern.dtypes import DType, bfloat16, float16, float32, float64, int8, int32, uint64
+from rocmkern.dtypes import BY_SHORT, DType, bfloat16, float16, float32, float64, int8, int32, uint64
 from rocmkern.kernels.catalogue import INTEGERS, Family, KernelSpec, Parameter, result, scalar, source
+from rocmkern.kernels.tunable import Tunable, Values, setting_name
 
 Pair = tuple[DType, DType]
 
@@ -114,3 +115,34 @@ def _kernels() -> Iterator[KernelSpec]:
 
 
 FAMILY: Final = Family("matmul", "products of batches of strided matrices", tuple(_kernels()))
+
+
+def _setting(dtype: str, values: Values) -> tuple[KernelSpec, ...]:
+    """A tile's kernel, the shipped one where there is one; for parts, that of f32 results and that of their sum."""
+    t, tile, splits = BY_SHORT[dtype], Tile(*values[:5]), values[5]
+    if splits > 1:
+        kinds = SCALED_TILES if t in SHORT else {kind: shipped for kind, (shipped, _) in TILES.items()}
+        first = symbol(next(kind for kind, shipped in kinds.items() if shipped == tile), t, float32)
+        return FAMILY.by_symbol[first], FAMILY.by_symbol[symbol("matmul_sum", float32, t)]
+    kind = next((kind for kind, (shipped, pairs) in TILES.items() if shipped == tile and (t, t) in pairs), None)
+    if kind is not None:
+        return (FAMILY.by_symbol[symbol(kind, t, t)],)
+    name = f"matmul_{dtype}_{setting_name(values[:5])}"
+    return (_product(name, t, t, f"MATMUL({name}, {dtype}, {dtype}, {tile})"),)
+
+
+TUNABLES: Final = (
+    Tunable(
+        "matmul",
+        "matmul",
+        tuple(t.short for t, _ in WIDE),
+        ("m", "n", "k", "thread_m", "thread_n", "splits"),
+        (
+            (64, 64, 16, 4, 4, 1), (32, 64, 16, 4, 4, 1), (64, 64, 32, 4, 4, 1),
+            (64, 128, 16, 4, 8, 1), (128, 64, 16, 8, 4, 1), (128, 128, 8, 8, 8, 1), (128, 128, 16, 8, 8, 1),
+            (256, 128, 8, 16, 8, 1), (64, 64, 16, 4, 4, 2), (64, 64, 16, 4, 4, 4),
+            (64, 64, 16, 4, 4, 8), (128, 128, 16, 8, 8, 2), (128, 128, 16, 8, 8, 4),
+        ),
+        _setting,
+    ),
+)  # fmt: skip
