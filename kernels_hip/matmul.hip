@@ -1,36 +1,10 @@
 // matmul: dst = lhs · rhs for batches of matrices of any strides, accumulated in f32, f64 or a wrapping integer; long inner
 // axes may be split into parts, whose results a second pass adds.
-#include "include/gemm_matrix.hpp"
 #include "include/gemm_parts.hpp"
+#include "include/gemm_tiles.hpp"
 #include "include/gemv.hpp"
 
 namespace rk {
-
-// How a tile is multiplied: by every thread for itself, or wave by wave on matrix cores; bytes into i32 four at a time.
-template <typename T, typename Acc, typename Shape>
-struct ThreadTiles {
-    using Sums = Accumulators<Acc, Shape>;
-    using Left = Walk<T, Shape::rows, Shape::depth, Shape::threads>;
-    using Right = Walk<T, Shape::columns, Shape::depth, Shape::threads>;
-};
-
-template <typename T, typename RowSums, typename Shape>
-struct RowTiles {
-    using Sums = RowSums;
-    using Left = BlockWalk<T, Shape::rows, Sums::depth, Shape::threads>;
-    using Right = BlockWalk<T, Shape::columns, Sums::depth, Shape::threads>;
-};
-
-template <typename T, typename Acc, typename Shape>
-RK_DEVICE auto tiles_for() {
-    if constexpr (MatrixCore<T>::exists && sizeof(Acc) >= sizeof(i32)) {
-        return RowTiles<T, MatrixAccumulators<T, Shape>, Shape>{};
-    } else if constexpr (is_same<T, i8> && sizeof(Acc) >= sizeof(i32)) {
-        return RowTiles<T, DotAccumulators<Shape>, Shape>{};
-    } else {
-        return ThreadTiles<T, Acc, Shape>{};
-    }
-}
 
 template <typename T, typename Acc, typename Shape, typename Out, typename Finish>
 RK_DEVICE void matmul(const Extents &whole, const Batch &batch, const Strides &lefts, const Strides &rights,

@@ -45,7 +45,7 @@ def build(job: InstanceJob, toolchain: Toolchain) -> None:
     key = compiled.key(job.kernel.symbol, job.target, instance_files.source_hash(job.kernel), toolchain)
     job.output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=job.output.parent, prefix=".") as scratch:
-        built = Path(scratch, job.output.name)
+        built = Path(scratch, job.output.name).resolve()  # the compiler works in a folder of its own
         if not compiled.fetch(key, built):
             Path(scratch, "instance.hip").write_text(instance_files.source_text(job.kernel))
             toolchain.compile(Path(scratch), "instance.hip", job.target, built, (f"-I{files.sources()}",))

@@ -20,6 +20,7 @@ from rocmkern.paths import config_folder
 from rocmkern.runtime import Device, default_device
 from rocmkern.tuning import problems
 from rocmkern.tuning import tune as tuning
+from rocmkern.tuning.measure import is_emulator
 from rocmkern.tuning.problems import Problem
 from rocmkern.tuning.process import Worker
 
@@ -71,7 +72,7 @@ def tune(
     """
     todo = problems.read(op, shapes)
     device = default_device() if name is None else Device(name)
-    if device.info.unified and not on_emulator:
+    if is_emulator(device) and not on_emulator:
         raise click.UsageError(f"{device.name} is no GPU, and its times say nothing of one; --emulator times it anyway")
     path = out or config_folder() / "tuned" / f"{op}.csv"
     done = tuning.already_tuned(path)

@@ -160,16 +160,17 @@ def _vector_way(batch: int, m: int, n: int, t: DType, by_rows: bool, device: Dev
 
 def _tile_way(batch: int, m: int, n: int, tiles: dict[str, Tile], device: DeviceInfo, *, whole_rounds: bool) -> _Way:
     """The tiles that take the shortest time: if every compute unit does whole ones, or parts of them."""
-    counts = {kind: batch * -(-m // tile.m) * -(-n // tile.n) for kind, tile in tiles.items() if kind in _COST}
-
-    def time(kind: str) -> float:
-        rounds = -(-counts[kind] // device.compute_units) if whole_rounds else counts[kind]
-        return rounds * tiles[kind].m * tiles[kind].n * _COST[kind]
-
-    kind = min(counts, key=time)
+    kind, count = fastest_tile(batch, m, n, tiles, device.compute_units if whole_rounds else 1)
     tile = tiles[kind]
-    why = f"{counts[kind]} tiles of {tile.m}×{tile.n} for {device.compute_units} compute units"
-    return _Way(kind, counts[kind], tile.threads, why)
+    why = f"{count} tiles of {tile.m}×{tile.n} for {device.compute_units} compute units"
+    return _Way(kind, count, tile.threads, why)
+
+
+def fastest_tile(batch: int, m: int, n: int, tiles: dict[str, Tile], units: int) -> tuple[str, int]:
+    """Of `tiles` by kind the one that `units` are done with first, each with whole tiles; how many those are."""
+    counts = {kind: batch * -(-m // tile.m) * -(-n // tile.n) for kind, tile in tiles.items() if kind in _COST}
+    kind = min(counts, key=lambda kind: -(-counts[kind] // units) * tiles[kind].m * tiles[kind].n * _COST[kind])
+    return kind, counts[kind]
 
 
 def _launch(way: _Way, name: str, parts: int, device: DeviceInfo) -> LaunchPlan:

@@ -10,14 +10,17 @@ from attrs import frozen
 from rocmkern.dtypes import DType, float32, int32
 from rocmkern.errors import ConfigError
 from rocmkern.kernels import files
+from rocmkern.kernels.families.matmul import TILES, Tile
+from rocmkern.kernels.plans_matmul import fastest_tile
 from rocmkern.specialize.descriptor import TensorDescriptor
+from rocmkern.targets import TARGETS, strip_features
 
 if TYPE_CHECKING:
     from rocmkern.specialize.config import Request
 
 THREADS: Final = 256
 _LARGEST_GRID: Final = (1 << 32) // THREADS - 1
-_TILE: Final = 32
+_UNITS: Final = 132  # compute units of a target that has no row
 _TURNED_EDGE: Final = 64  # and the least extent that is turned, as in templates/lines.hpp
 _WORTHWHILE: Final = 16
 _BINARY: Final = ("add", "sub", "mul", "div")
@@ -119,15 +122,28 @@ def instance(request: Request) -> str:
         for kind, strides in (("Shape", False), ("Strides", True)):
             aliases.append(f"using {kind}{index} = {layout(tensor, strides)};")
             names.append(f"{kind}{index}")
+    if request.kernel_name == "ggml_op_mul_mat":
+        names.append(str(_tile(request)[0]))
     lines = [f'#include "templates/{request.source.name}"', *aliases, f"RK_SPECIALIZE({', '.join(names)})"]
     return "\n".join(lines) + "\n"
+
+
+def _tile(request: Request) -> tuple[Tile, int]:
+    """The tile of a product, and how many there are; its columns are ggml's m."""
+    columns, rows, d2, d3 = request.output.shape
+    t = request.inputs[0].dtype
+    tiles = {kind: tile for kind, (tile, pairs) in TILES.items() if (t, t) in pairs}
+    target = strip_features(request.target)
+    units = max((row.compute_units for row in TARGETS.values() if target in (row.name, row.generic)), default=_UNITS)
+    kind, count = fastest_tile(d2 * d3, rows, columns, tiles, units)
+    return tiles[kind], count
 
 
 def geometry(request: Request) -> tuple[int, int]:
     """Blocks and threads of the launch."""
     if request.kernel_name == "ggml_op_mul_mat":
-        m, n, d2, d3 = request.output.shape
-        return min(-(-m // _TILE) * -(-n // _TILE) * d2 * d3, _LARGEST_GRID), THREADS
+        tile, count = _tile(request)
+        return min(count, _LARGEST_GRID), tile.threads
     turned = _turned(request.inputs[0], request.output) if len(request.inputs) == 1 else 0
     if turned:
         rows, columns = request.output.shape[turned], request.output.shape[0]

@@ -19,6 +19,11 @@ from rocmkern.tuning.problems import Array, Problem, Run
 _FLUSHED_BYTES: Final = 1 << 28  # more than any cache holds; filling it keeps the device busy while launches queue up
 
 
+def is_emulator(device: Device) -> bool:
+    """Whether a device's times say nothing of a GPU."""
+    return device.info.name.startswith("emulator")
+
+
 @frozen
 class Measurement:
     """The share of wrong elements, and the median time of the operation's kernels; no time where any is wrong."""
@@ -67,8 +72,8 @@ class Bench:
         return 1000 * sum(row.milliseconds for row in trace.totals() if row.kernel in symbols)
 
     def _flush(self) -> None:
-        if self.device.info.unified:
-            return  # the emulator
+        if is_emulator(self.device):
+            return
         if self._flushed is None:
             self._flushed = self.device.alloc(_FLUSHED_BYTES)
         self._flushed.fill(0)

@@ -49,6 +49,8 @@ UNARY = {
     "gelu_erf": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / 2**0.5)),
 }  # fmt: skip
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+COLUMNS = "(40,33,2,1)/f32/(33,1,1320,2640)"
+TURNED = "(70,33,2,1)/f32/(33,1,2310,4620)"
 WIDE = "(64,6,5,3)/f32/(1,72,432,2160)"
 PADDED, TRANSPOSED = "(8,6,5,3)/f16/(1,8,60,360)", "(7,3,1,1)/bf16/(3,1,1,1)"
 ENTRIES = [
@@ -63,6 +65,8 @@ ENTRIES = [
     entry("ggml_op_cont", "unary_ops.hip", ["(96,72,3,2)/f16/(72,1,6912,20736)"], "(96,72,3,2)/f16", "c_quads"),
     entry("ggml_op_cont", "unary_ops.hip", ["(33,3,70,2)/i8/(210,70,1,6930)"], "(33,3,70,2)/i8", "c_i8"),
     entry("ggml_op_mul_mat", "mul_mat.hip", ["(48,33,1,1)/f16", "(48,17,2,1)/f16"], "(33,17,2,1)/f32", "mm_f16"),
+    entry("ggml_op_mul_mat", "mul_mat.hip", ["(40,70,2,1)/f32", COLUMNS], TURNED, "mm_turned"),
+    entry("ggml_op_mul_mat", "mul_mat.hip", ["(37,20,1,1)/i8", "(37,9,1,1)/i8"], "(20,9,1,1)/i32", "mm_i8"),
     entry("ggml_op_mul_mat", "mul_mat.hip", ["(5,3,1,1)/i16", "(5,70,1,1)/i16"], "(3,70,1,1)/i32", "mm_i16"),
 ]  # fmt: skip
 REQUESTS = {request.exported_name: request for request in requests({"kernels": ENTRIES})}
@@ -158,8 +162,11 @@ def test_products(folder: Path) -> None:
     (a, b), found = launch(folder, REQUESTS["mm_f16"])
     wanted = b.astype(np.float64) @ a.astype(np.float64).swapaxes(-1, -2)
     assert np.allclose(found, wanted, rtol=1e-5, atol=1e-4)
-    (a, b), found = launch(folder, REQUESTS["mm_i16"])
-    assert np.array_equal(found, b.astype(np.int32) @ a.astype(np.int32).swapaxes(-1, -2))
+    (a, b), found = launch(folder, REQUESTS["mm_turned"])
+    assert np.allclose(found, b.astype(np.float64) @ a.astype(np.float64).swapaxes(-1, -2), rtol=1e-5, atol=1e-4)
+    for name in ("mm_i16", "mm_i8"):
+        (a, b), found = launch(folder, REQUESTS[name])
+        assert np.array_equal(found, b.astype(np.int32) @ a.astype(np.int32).swapaxes(-1, -2))
 
 
 @pytest.fixture
@@ -246,7 +253,9 @@ print(sorted(row.kernel for row in trace.totals()), float(rk.sum(y)))
 def test_from_development_to_deployment(tmp_path: Path) -> None:
     """Record what a program misses, generate it, run the program elsewhere without a compiler: the same result."""
     (tmp_path / "model.py").write_text(PROGRAM)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ROCMKERN_DEVICE": f"emulator:{TARGET}"}
+    environment = {
+        **os.environ, "PYTHONPATH": str(ROOT), "ROCMKERN_DEVICE": f"emulator:{TARGET}", "ROCMKERN_CACHE": str(tmp_path),
+    }  # fmt: skip
 
     def rocmkern(*words: str) -> str:
         command = [sys.executable, "-m", "rocmkern", *words]
@@ -255,9 +264,9 @@ def test_from_development_to_deployment(tmp_path: Path) -> None:
         return done.stdout
 
     generic = rocmkern("run", "--record", "misses.json", "model.py")
-    rocmkern("gen-kernels", "--config", "misses.json", "--output-dir", "kernels")
+    rocmkern("gen-kernels", "--config", "misses.json", "--output-dir", "made")
     block_compilers = "import sys; sys.modules['ziglang'] = None; exec(open('model.py').read())"
-    deployed = {**environment, "ROCMKERN_KERNEL_DIR": str(tmp_path / "kernels"), "PATH": "/nowhere"}
+    deployed = {**environment, "ROCMKERN_KERNEL_DIR": str(tmp_path / "made"), "PATH": "/nowhere"}
     done = subprocess.run(
         [sys.executable, "-c", block_compilers], cwd=tmp_path, env=deployed, capture_output=True, text=True
     )
