@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import prod
 from operator import index as as_index
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from rocmkern.errors import AxisError, IndexOutOfRange, ShapeError
 
@@ -48,7 +48,7 @@ class Layout:
         order = normal_axes(axes, self.ndim, "permute_dims")
         if len(order) != self.ndim:
             raise ShapeError(f"permute_dims: axes {tuple(axes)} for {self.ndim} dimensions; name each axis once")
-        return evolve(self, shape=tuple(self.shape[a] for a in order), strides=tuple(self.strides[a] for a in order))
+        return Layout(tuple(self.shape[a] for a in order), tuple(self.strides[a] for a in order), self.offset)
 
     def broadcast_to(self, shape: Shape) -> Layout:
         """Stride 0 where an axis of length 1 is repeated. Raises ShapeError where the shapes don't fit."""
@@ -63,9 +63,8 @@ class Layout:
     def expand(self, axis: int) -> Layout:
         """A new axis of length 1 before position `axis` of the result."""
         at = normal_axis(axis, self.ndim + 1, "expand_dims")
-        return evolve(
-            self, shape=(*self.shape[:at], 1, *self.shape[at:]), strides=(*self.strides[:at], 0, *self.strides[at:])
-        )
+        shape, strides = self.shape, self.strides
+        return Layout((*shape[:at], 1, *shape[at:]), (*strides[:at], 0, *strides[at:]), self.offset)
 
     def squeeze(self, axes: Sequence[int]) -> Layout:
         """Without the named axes of length 1. Raises ShapeError where one is longer."""
@@ -74,7 +73,7 @@ class Layout:
         if long:
             raise ShapeError(f"squeeze: axis {long[0][0]} has length {long[0][1]}; only axes of length 1 can go")
         keep = [a for a in range(self.ndim) if a not in drop]
-        return evolve(self, shape=tuple(self.shape[a] for a in keep), strides=tuple(self.strides[a] for a in keep))
+        return Layout(tuple(self.shape[a] for a in keep), tuple(self.strides[a] for a in keep), self.offset)
 
     def flip(self, axes: Iterable[int]) -> Layout:
         """The named axes (already normal) run backwards."""
@@ -92,7 +91,8 @@ class Layout:
     def reshape(self, shape: Shape) -> Layout | None:
         """The same elements under another shape, or None where that takes a copy."""
         if self.is_contiguous:
-            return evolve(contiguous(shape), offset=self.offset)
+            whole = contiguous(shape)
+            return Layout(shape, whole.strides, self.offset) if self.offset else whole
         strides = _reshaped_strides(self.shape, self.strides, shape)
         return None if strides is None else Layout(shape, strides, self.offset)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from attrs import define, frozen
@@ -23,18 +23,17 @@ _EDGE: Final = 3  # entries shown at each end of an axis
 _SHOWN_WHOLE: Final = 1000  # elements
 
 
-def is_operand(value: object) -> TypeGuard[Tensor | Scalar]:
-    """Whether an operator takes the value beside a tensor."""
-    return isinstance(value, (Tensor, bool, int, float, complex))
-
-
 @frozen
 class Foreign:
-    """Memory of another library at `address`, alive as long as `owner`."""
+    """Memory of another library at an address that stays live as long as `owner`."""
 
-    address: int
+    live_address: int
     nbytes: int
     owner: object
+
+    @property
+    def address(self) -> int:
+        return self.live_address
 
 
 @define(eq=False, repr=False)
@@ -283,112 +282,112 @@ class Tensor:
     # Operators
 
     def __add__(self, other: Operand) -> Tensor:
-        return rocmkern.add(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.add(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __radd__(self, other: Operand) -> Tensor:
-        return rocmkern.add(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.add(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __iadd__(self, other: Operand) -> Tensor:
-        return rocmkern.add(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.add(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __sub__(self, other: Operand) -> Tensor:
-        return rocmkern.subtract(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.subtract(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rsub__(self, other: Operand) -> Tensor:
-        return rocmkern.subtract(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.subtract(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __isub__(self, other: Operand) -> Tensor:
-        return rocmkern.subtract(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.subtract(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __mul__(self, other: Operand) -> Tensor:
-        return rocmkern.multiply(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.multiply(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rmul__(self, other: Operand) -> Tensor:
-        return rocmkern.multiply(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.multiply(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __imul__(self, other: Operand) -> Tensor:
-        return rocmkern.multiply(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.multiply(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __truediv__(self, other: Operand) -> Tensor:
-        return rocmkern.divide(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.divide(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rtruediv__(self, other: Operand) -> Tensor:
-        return rocmkern.divide(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.divide(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __itruediv__(self, other: Operand) -> Tensor:
-        return rocmkern.divide(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.divide(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __floordiv__(self, other: Operand) -> Tensor:
-        return rocmkern.floor_divide(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.floor_divide(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rfloordiv__(self, other: Operand) -> Tensor:
-        return rocmkern.floor_divide(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.floor_divide(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ifloordiv__(self, other: Operand) -> Tensor:
-        return rocmkern.floor_divide(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.floor_divide(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __mod__(self, other: Operand) -> Tensor:
-        return rocmkern.remainder(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.remainder(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rmod__(self, other: Operand) -> Tensor:
-        return rocmkern.remainder(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.remainder(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __imod__(self, other: Operand) -> Tensor:
-        return rocmkern.remainder(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.remainder(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __pow__(self, other: Operand) -> Tensor:
-        return rocmkern.pow(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.pow(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rpow__(self, other: Operand) -> Tensor:
-        return rocmkern.pow(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.pow(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ipow__(self, other: Operand) -> Tensor:
-        return rocmkern.pow(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.pow(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __and__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_and(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_and(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rand__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_and(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_and(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __iand__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_and(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_and(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __or__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_or(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_or(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ror__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_or(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_or(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ior__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_or(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_or(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __xor__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_xor(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_xor(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rxor__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_xor(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_xor(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ixor__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_xor(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_xor(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __lshift__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_left_shift(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_left_shift(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rlshift__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_left_shift(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_left_shift(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ilshift__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_left_shift(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_left_shift(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rshift__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_right_shift(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_right_shift(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rrshift__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_right_shift(other, self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_right_shift(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __irshift__(self, other: Operand) -> Tensor:
-        return rocmkern.bitwise_right_shift(self, other, out=self) if is_operand(other) else NotImplemented
+        return rocmkern.bitwise_right_shift(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __matmul__(self, other: Tensor) -> Tensor:
         return rocmkern.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
@@ -400,22 +399,22 @@ class Tensor:
         return rocmkern.matmul(self, other, out=self) if isinstance(other, Tensor) else NotImplemented
 
     def __lt__(self, other: Operand) -> Tensor:
-        return rocmkern.less(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.less(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __le__(self, other: Operand) -> Tensor:
-        return rocmkern.less_equal(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.less_equal(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __gt__(self, other: Operand) -> Tensor:
-        return rocmkern.greater(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.greater(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ge__(self, other: Operand) -> Tensor:
-        return rocmkern.greater_equal(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.greater_equal(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        return rocmkern.equal(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.equal(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
-        return rocmkern.not_equal(self, other) if is_operand(other) else NotImplemented
+        return rocmkern.not_equal(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -430,6 +429,9 @@ class Tensor:
 
     def __invert__(self) -> Tensor:
         return rocmkern.bitwise_invert(self)
+
+
+_OPERANDS: Final = (Tensor, bool, int, float, complex)  # what an operator takes beside a tensor
 
 
 class _Shared:

@@ -22,14 +22,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _record_launches() -> Iterator[None]:
-    launch = Function._launch
+    submit = Function.submit
 
     def recorded(self: Function, *args: Any) -> None:
         _executed.add((self.module.code_object.target, self.name))
-        launch(self, *args)
+        submit(self, *args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Function, "_launch", recorded)
+        patch.setattr(Function, "submit", recorded)
         yield
 
 

@@ -10,11 +10,10 @@ from attrs import frozen
 from rocmkern.dtypes import DType, bool_, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
-from rocmkern.ops import prepared
 from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
-from rocmkern.ops.prepared import Key
+from rocmkern.ops.prepared import Key, found, number_key
 from rocmkern.promotion import DEFAULT_FLOAT, Real, Scalar, check_range, promote, promote_scalar
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
@@ -104,10 +103,10 @@ def unary(
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
         key: Key | None = None
-        if out is None and x.__class__ is Tensor:
+        if out is None and isinstance(x, Tensor):
             layout, device = x.layout, x.device
             key = (name, device._driver, x.dtype, layout.shape, layout.strides)
-            launch = prepared.found(key)
+            launch = found(key)
             if launch is not None:
                 return launch.run(device, x.address)
         dtype = working_dtype(row, as_tensor(row.name, x).dtype)
@@ -133,13 +132,21 @@ def binary(
     row = ROWS[name] = Row(name, kernel, accepts, given, 2, doc, of_complex=of_complex)
 
     def operation(x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor:
-        key = None if out is not None else _key(name, x1, x2)
-        launch = None if key is None else prepared.found(key)
-        if launch is not None:
-            if isinstance(x1, Tensor):
-                return launch.run(x1.device, x1.address, *((x2.address,) if isinstance(x2, Tensor) else ()))
-            if isinstance(x2, Tensor):
-                return launch.run(x2.device, x2.address)
+        key: Key | None = None
+        if out is None and isinstance(x1, Tensor) and isinstance(x2, Tensor):
+            a, b, dtype1, dtype2, place = x1.layout, x2.layout, x1.dtype, x2.dtype, x1.device
+            key = (name, place._driver, dtype1, a.shape, a.strides, x2.device._driver, dtype2, b.shape, b.strides)
+            launch = found(key)
+            if launch is not None:
+                first, second = x1.memory.live_address, x2.memory.live_address
+                if first and second:  # else one was freed, which `address` says below
+                    return launch.run(place, first + a.offset * dtype1.itemsize, second + b.offset * dtype2.itemsize)
+        elif out is None:
+            x = x1 if isinstance(x1, Tensor) else x2
+            key = _number_key(name, x1, x2)
+            launch = None if key is None else found(key)
+            if launch is not None and isinstance(x, Tensor):
+                return launch.run(x.device, x.address)
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
         by_number = _with_number(name, x1, x2, dtype, out, key)
@@ -168,21 +175,12 @@ _AFFINE: Final[Mapping[str, Callable[[Real, Real], tuple[Real, Real]]]] = {
 _COMMUTES: Final = ("add", "multiply")
 
 
-def _key(name: str, x1: Operand, x2: Operand) -> Key | None:
-    """What a launch of these operands is kept under; None where there can't be one."""
-    if isinstance(x1, Tensor):
-        a, driver = x1.layout, x1.device._driver
-        if isinstance(x2, Tensor):
-            b = x2.layout
-            if x2.device._driver is driver:
-                return (name, driver, x1.dtype, a.shape, a.strides, x2.dtype, b.shape, b.strides)
-            return None
-        number = prepared.number_key(x2)
-        return None if number is None else (name, driver, x1.dtype, a.shape, a.strides, number)
-    if isinstance(x2, Tensor):
-        number, b = prepared.number_key(x1), x2.layout
-        return None if number is None else (name, number, x2.device._driver, x2.dtype, b.shape, b.strides)
-    return None
+def _number_key(name: str, x1: Operand, x2: Operand) -> Key | None:
+    """What a launch of a tensor and a Python number is kept under; None where there can't be one."""
+    x, number = (x1, number_key(x2)) if isinstance(x1, Tensor) else (x2, number_key(x1))
+    if number is None or not isinstance(x, Tensor):
+        return None
+    return (name, x is x1, number, x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
 
 
 def _with_number(

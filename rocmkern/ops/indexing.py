@@ -140,14 +140,19 @@ def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
     same_device("select", x.device, ids)
     if x.dtype.is_complex:
         return from_words(select(words(x), ids, axis), x.dtype)
+    key = ("select", axis, x.device._driver, x.dtype, x.layout.shape, x.layout.strides, ids.layout.shape)
+    launch = prepared.found(key)
+    if launch is not None:
+        return launch.run(x.device, ids.address, x.address)
     source = packed(x)
     result = empty((*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :]), x.dtype, x.device)
     if result.size:
         left, right = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
         plan = context(x.device).plan(plans_indexing.index_select, left * ids.size, right, x.dtype.itemsize)
-        kernel(x.device, f"is_i64_{x.dtype.short}").run(
-            plan, result.size, 0, 0, ids.address, source.address, result.address, left, x.shape[axis], ids.size, right
-        )
+        chosen, sizes = kernel(x.device, f"is_i64_{x.dtype.short}"), (left, x.shape[axis], ids.size, right)
+        chosen.run(plan, result.size, 0, 0, ids.address, source.address, result.address, *sizes)
+        if source is x:
+            chosen.keep(key, plan, result, (result.size, 0, 0), after=sizes)
     return result
 
 

@@ -44,6 +44,23 @@ class Kernel:
         if plan.grid[0]:
             self.function.launch_packed(self.pack(*arguments), grid=plan.grid, block=plan.block)
 
+    def keep(
+        self,
+        key: Key,
+        plan: LaunchPlan,
+        out: Tensor,
+        before: tuple[int | float | bytes, ...],
+        between: tuple[int, ...] = (),
+        after: tuple[int | float | bytes, ...] = (),
+        kept: object = None,
+    ) -> None:
+        """Keep a launch as planned that made `out`, for operands at other addresses, which stand behind `before`."""
+        launch = Prepared(
+            self.function, self.pack, plan.grid, plan.block, before, between, after, out.layout, out.dtype, out.nbytes,
+            kept,
+        )  # fmt: skip
+        prepared.keep(key, launch)
+
     def __call__(self, units: int, *arguments: int | float | bytes) -> None:
         """Launch a thread for each unit of work, or as many as a grid can have."""
         self.run(self.context.plan(_a_thread_a_unit, units), *arguments)
@@ -182,9 +199,5 @@ def elementwise(
         if key is not None:
             kept = [t for t, same in zip(inputs, fixed, strict=False) if same]
             ahead, behind = ([t.address for t in kept if (t is inputs[0]) is first] for first in (True, False))
-            launch = Prepared(
-                kernel.function, kernel.pack, plan.grid, plan.block, (*before, *ahead), tuple(behind), after,
-                out.layout, out.dtype, out.nbytes, kept,
-            )  # fmt: skip
-            prepared.keep(key, launch)
+            kernel.keep(key, plan, out, (*before, *ahead), tuple(behind), after, kept)
     return out

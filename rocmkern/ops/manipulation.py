@@ -69,6 +69,8 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
     """Axes moved to new places, the others in their order; a view."""
     sources = normal_axes(source, as_tensor("moveaxis", x).ndim, "moveaxis")
     destinations = normal_axes(destination, x.ndim, "moveaxis")
+    if sources == destinations:
+        return x
     if len(sources) != len(destinations):
         raise ShapeError(f"moveaxis: {len(sources)} axes to {len(destinations)} places; name as many")
     order = [a for a in range(x.ndim) if a not in sources]

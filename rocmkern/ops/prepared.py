@@ -41,17 +41,13 @@ class Prepared:
         """Launch it; the result."""
         memory = DeviceMemory(device, self.nbytes)
         packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after)
-        self.function._launch(packed, self.grid, self.block, 0, None)
+        self.function.submit(packed, self.grid, self.block)
         return Tensor(memory, self.dtype, self.layout, device)
 
 
 # Read and written by every thread without a lock: an entry is never changed, and dict operations are atomic.
 _launches: Final[dict[Key, Prepared]] = {}
-
-
-def found(key: Key) -> Prepared | None:
-    """The launch that was kept under a key."""
-    return _launches.get(key)
+found: Final = _launches.get  # the launch that was kept under a key, or None
 
 
 def keep(key: Key, launch: Prepared) -> None:

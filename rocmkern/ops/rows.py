@@ -14,6 +14,7 @@ from rocmkern.layout import Layout, collapse
 from rocmkern.ops import tuned
 from rocmkern.ops.creation import full
 from rocmkern.ops.launch import context, empty, layout_info
+from rocmkern.ops.prepared import found
 from rocmkern.tensor import Tensor
 
 _INDEX_OPS: Final = ("argmin", "argmax")
@@ -24,6 +25,10 @@ IDENTITY: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": float
 
 def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """The kernel's reduction of axes (already normal), in the dtype it gives."""
+    key = (op, keepdims, x.device._driver, x.dtype, x.layout.shape, x.layout.strides, axes)
+    launch = found(key) if tuned.tables is None else None
+    if launch is not None:
+        return launch.run(x.device, x.address)
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     layout = x.layout.permute((*kept, *axes))
     rows = prod(layout.shape[: len(kept)])
@@ -45,9 +50,10 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
         instance = tuned.chosen(op, x.device, x.dtype.short, rows, 1, columns)
     plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side, tuned=instance)
     if plan.merge is None:
-        here.kernel(x.device, f"fast_{op}_{x.dtype.short}").run(
-            plan.first, rows * columns, columns, *layout_words, x.address, result.address
-        )
+        kernel, before = here.kernel(x.device, f"fast_{op}_{x.dtype.short}"), (rows * columns, columns, *layout_words)
+        kernel.run(plan.first, *before, x.address, result.address)
+        if tuned.tables is None:
+            kernel.keep(key, plan.first, result, before)
         return result
     states = x.device.alloc(rows * plan.parts_per_row * state_bytes(op, x.dtype))
     here.kernel(x.device, f"split_{op}_{x.dtype.short}").run(

@@ -96,19 +96,23 @@ class Function:
         self._launch(packed.ljust(self._packer.nbytes, b"\0"), grid, block, shared_bytes, stream)
 
     def _launch(self, packed: bytes, grid: DimLike, block: DimLike, shared_bytes: int, stream: Stream | None) -> None:
+        try:
+            dims = self._geometries[grid, block, shared_bytes]
+        except (KeyError, TypeError):  # not seen yet, or a list
+            dims = self._check(grid, block, shared_bytes)
+        handle = 0 if stream is None else stream.handle_for(self._driver)
+        self.submit(packed, dims[0], dims[1], shared_bytes, handle)
+
+    def submit(self, packed: bytes, grid: Dims, block: Dims, shared_bytes: int = 0, stream: int = 0) -> None:
+        """Launches what was checked before: an argument block of the kernel's size, a geometry that it ran with."""
         if self.module.is_closed:
             raise ClosedError(f"launch {self.name}: its module is closed; load it again")
-        try:
-            geometry = self._geometries[grid, block, shared_bytes]
-        except (KeyError, TypeError):  # not seen yet, or a list
-            geometry = self._check(grid, block, shared_bytes)
-        handle = 0 if stream is None else stream.handle_for(self._driver)
         tracing = trace.active
         if tracing is not None:
-            tracing.begin(self, handle)
-        self._driver.launch(self._handle, geometry[0], geometry[1], shared_bytes, handle, packed)
+            tracing.begin(self, stream)
+        self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
         if tracing is not None:
-            tracing.end(handle)
+            tracing.end(stream)
 
     def _check(self, grid: DimLike, block: DimLike, shared_bytes: int) -> tuple[Dims, Dims]:
         geometry = sizes(grid, "grid"), sizes(block, "block")

@@ -146,10 +146,13 @@ class DeviceMemory:
     # Not weakref.finalize: that costs 1.1 us for each allocation, as much as the allocation itself.
     def __del__(self) -> None:
         try:
-            if self.live_address:
-                self.close()
+            address = self.live_address
         except AttributeError:  # it was never allocated
-            pass
+            return
+        if address and self._streams is None:
+            self.device._pool.release(address, self._size)
+        elif address:
+            self.close()
 
     def __repr__(self) -> str:
         state = f"at {self.live_address:#x}" if self.live_address else "freed"

@@ -138,3 +138,23 @@ def test_traces_count_them() -> None:
         for _ in range(3):
             x + x
     assert [(row.kernel, row.launches) for row in trace.totals()] == [("badd_f32", 3)]
+
+
+@given(st.data())
+def test_reductions_rows_and_slices_again(data: st.DataObject) -> None:
+    """Sums along other axes, softmax, norms with and without weights, take: the second call on other values."""
+    x = np.array(data.draw(st.lists(st.floats(-4, 4, width=32), min_size=12, max_size=12)), np.float32).reshape(3, 4)
+    t = data.draw(relaid(x))[0]
+    w, ids = rk.asarray(np.float32([1, 2, 3, 4])), rk.asarray([2, 0])
+    other = rk.asarray(x[::-1].copy() + np.float32(1))
+    calls: tuple[Any, ...] = (
+        lambda a: rk.sum(a), lambda a: rk.sum(a, axis=0), lambda a: rk.sum(a, axis=1),
+        lambda a: rk.sum(a, axis=1, keepdims=True), lambda a: rk.max(a, axis=0), lambda a: rk.argmax(a, axis=1),
+        lambda a: rk.softmax(a), lambda a: rk.softmax(a, axis=0), lambda a: rk.log_softmax(a),
+        lambda a: rk.rms_norm(a, w), lambda a: rk.layer_norm(a, w, w), lambda a: rk.layer_norm(a),
+        lambda a: rk.layer_norm(a, eps=1.0), lambda a: rk.take(a, ids, axis=0), lambda a: rk.take(a, ids, axis=1),
+    )  # fmt: skip
+    want = [[call(a).numpy() for a in (t, other)] for call in calls if prepared.forget() is None]
+    for call, both in zip(calls, want, strict=True):
+        for a, expected in zip((t, other), both, strict=True):
+            assert call(a).numpy().tobytes() == call(a).numpy().tobytes() == expected.tobytes()
