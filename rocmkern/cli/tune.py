@@ -15,7 +15,7 @@ from rocmkern.cli.build import build_instances, build_progress
 from rocmkern.cli.output import console as new_console
 from rocmkern.cli.output import table
 from rocmkern.errors import BuildError
-from rocmkern.kernels import families
+from rocmkern.kernels import families, instance_files
 from rocmkern.paths import config_folder
 from rocmkern.runtime import Device, default_device
 from rocmkern.tuning import problems
@@ -113,7 +113,8 @@ def _cells(result: tuning.Result) -> tuple[object, ...]:
 def _build(console: Console, todo: list[Problem], device: Device, compiler: toolchain.Name, workers: int) -> None:
     """Builds what the candidates need; without a compiler only what is there takes part."""
     kernels = [k for p in todo for i in families.instances(p.op, p.dtype) for k in i.unshipped]
-    jobs = instances.plan(kernels, device.info.target)
+    missing = [kernel for kernel in kernels if instance_files.find(kernel, device.info.arch) is None]
+    jobs = instances.plan(missing, device.info.target)
     if not jobs:
         return
     try:
