@@ -91,7 +91,8 @@ WORKER_SCRATCH: Final = 40
 WORKER_GROUPS_DONE: Final = 48
 WORKER_QUOTA: Final = 56  # workgroups until `run` returns
 WORKER_LDS_SHADOW: Final = 64  # of the checked mode, else null
-WORKER_SIZE: Final = 72
+WORKER_PAUSE: Final = 72  # `run` returns at the workgroup's next barrier
+WORKER_SIZE: Final = 80
 
 # Flat addresses with these high words mean LDS and scratch.
 SHARED_APERTURE: Final = 0x00010000

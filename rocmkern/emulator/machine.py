@@ -65,10 +65,14 @@ class Worker:
 
     def prepare(self, launch: int, waves: int, lds: int, scratch: int, lds_shadow: int) -> None:
         struct.pack_into(
-            "<QIIIIQQQqqQ", self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
+            "<QIIIIQQQqqQQ", self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
             self.memory("lds", lds + LDS_SLACK), self.memory("scratch", scratch), 0, 0,
-            self.memory("lds shadow", lds_shadow) if lds_shadow else 0,
+            self.memory("lds shadow", lds_shadow) if lds_shadow else 0, 0,
         )  # fmt: skip
+
+    def pause(self) -> None:
+        """`run` returns at the next barrier that a workgroup passes."""
+        ctypes.c_uint64.from_address(self.address + at.WORKER_PAUSE).value = 1
 
     @property
     def quota(self) -> int:
@@ -274,6 +278,10 @@ class Launch:
         self._prepare(crew[0])
         helpers: list[Future[None]] = []
         try:
+            if self._program.expects_zeros:
+                self._begin_all(crew)
+                self._slices(crew, SLICE_S)
+                return
             took = self._slice(crew[0], FIRST_QUOTA)
             if took is None:
                 return
@@ -340,9 +348,22 @@ class Launch:
             if turns >= PATIENCE:
                 turns = self._give_way(crew)
 
+    def _begin_all(self, crew: deque[Worker]) -> None:
+        """Run the workgroups, as many as there is room for, up to their first barrier."""
+        while True:
+            crew[-1].pause()
+            took = self._slice(crew[-1], 1)
+            if took is None or self._started == self.geometry.groups or not self._has_room(crew):
+                return
+            crew.append(self.machine.take_worker())
+            self._prepare(crew[-1])
+
+    def _has_room(self, crew: deque[Worker]) -> bool:
+        return len(crew) * self._worker_bytes < MOST_WAITING_BYTES
+
     def _give_way(self, crew: deque[Worker]) -> int:
         """Put another workgroup first, a new one where one is left: how many turns it has had."""
-        if self._started < self.geometry.groups and len(crew) * self._worker_bytes < MOST_WAITING_BYTES:
+        if self._started < self.geometry.groups and self._has_room(crew):
             crew.appendleft(self.machine.take_worker())
             self._prepare(crew[0])
             return 0
@@ -366,7 +387,7 @@ class Launch:
                 continue
             took = time.thread_time() - began
             if worker.quota > 0:
-                self._program.warm(kernel, took, next_pc(worker.wave(worker.wave_number - 1, self._stride)))
+                self._program.warm(kernel, took, next_pc(worker.wave(max(worker.wave_number - 1, 0), self._stride)))
             else:
                 self._program.warm(kernel, took)
             if self._is_overdue:

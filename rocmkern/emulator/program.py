@@ -31,6 +31,7 @@ EXECUTABLE = 1
 RELATIVE64, ABSOLUTE64 = 13, 3
 _OPERATION = struct.Struct(f"<{3 + at.OP_FIELD_COUNT}Q")
 _MASK = (1 << 64) - 1
+FLOAT_ADDS = ("global_atomic_add_f", "global_atomic_pk_add", "buffer_atomic_add_f", "buffer_atomic_pk_add")
 CALLS = frozenset({"s_swappc_b64", "s_call_b64"})
 # Which operands take a register index from here on, by the immediate; it ends with the straight piece of code.
 INDEXING = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask of the immediate
@@ -182,6 +183,17 @@ class Program:
 
     def is_compiled(self, kernel: Kernel) -> bool:
         return bool(self._heat[kernel.name].entries)
+
+    @property
+    def expects_zeros(self) -> bool:
+        """Whether code adds floats to memory and has barriers.
+
+        Kernels that split a sum among workgroups may clear what they add to themselves and trust that all have done
+        so before the first adds, since the hardware has room for all of them.
+        """
+        rows = [(row, inst) for row, inst in self.instructions.values() if row.unit in ("barrier", "memory")]
+        adds = any(row.name.startswith(FLOAT_ADDS) and not inst.dst for row, inst in rows)
+        return adds and any(row.unit == "barrier" for row, _ in rows)
 
     def warm(self, kernel: Kernel, seconds: float, address: int | None = None) -> None:
         """Tier 0 spent (or is going to spend) so long on a kernel: beyond a limit, compile it in the background.

@@ -302,7 +302,13 @@ wake_one:
 wake_next:
   %j1 = add i32 %j, 1
   %more = icmp ult i32 %j1, %n
-  br i1 %more, label %wake, label %schedule
+  br i1 %more, label %wake, label %released
+released:
+  %ppause = getelementptr i8, ptr %worker, i64 {WORKER_PAUSE}
+  %pause = load i64, ptr %ppause
+  store i64 0, ptr %ppause
+  %pauses = icmp ne i64 %pause, 0
+  br i1 %pauses, label %slice, label %schedule
 group_done:
   store i32 0, ptr %pactive
   %d0 = load i64, ptr %pdone

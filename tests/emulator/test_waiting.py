@@ -20,6 +20,13 @@ KERNEL void count_in(int *arrived, int *seen, int groups, int sleeps) {
     if (__builtin_amdgcn_workitem_id_x() == 255)
         seen[__builtin_amdgcn_workgroup_id_x()] = before >= 0 ? __atomic_load_n(arrived, __ATOMIC_RELAXED) : -1;
 }
+KERNEL void clear_and_add(float *sums, int groups) {
+    int mine = __builtin_amdgcn_workgroup_id_x(), lane = __builtin_amdgcn_workitem_id_x();
+    if (lane == 0) sums[mine] = 0;
+    __builtin_amdgcn_s_barrier();
+    if (lane < groups)
+        __hip_atomic_fetch_add(&sums[lane], 1.0f, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 KERNEL void hand_down(int *baton, int *order, int groups) {
     int mine = __builtin_amdgcn_workgroup_id_x();
     while (__atomic_load_n(baton, __ATOMIC_RELAXED) != groups - 1 - mine) __builtin_amdgcn_s_sleep(2);
@@ -52,3 +59,12 @@ def test_groups_that_wait_for_their_successor(compiled: bool) -> None:
         "hand_down", np.zeros(1, np.int32), order, np.int32(groups), grid=groups
     )
     assert order.tolist() == list(range(groups))[::-1]
+
+
+@pytest.mark.parametrize("groups", [3, 60])
+def test_groups_that_clear_what_others_add_to(groups: int) -> None:
+    """Where floats are added to memory, all workgroups reach their first barrier before one goes on."""
+    sums = np.full(groups, np.nan, np.float32)
+    flags = ("-munsafe-fp-atomics",)
+    bench(SOURCE, "gfx942", flags).run("clear_and_add", sums, np.int32(groups), grid=groups, block=128)
+    assert (sums == groups).all()

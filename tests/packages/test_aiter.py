@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
+from attrs import define, field
 
 import rocmkern as rk
 from rocmkern.errors import PackageError
@@ -122,25 +123,68 @@ def test_bf16_gemm(number: int, m: int, n: int, k: int) -> None:
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6 * np.abs(expected).max() * k**0.5)
 
 
+@define
+class I8Problem:
+    """Inputs of an i8 product with scales and bias, and what an AITER kernel makes of them."""
+
+    m: int
+    n: int
+    k: int
+    rng: np.random.Generator
+    a: Array = field(init=False)
+    b: Array = field(init=False)
+    scale_a: Array = field(init=False)
+    scale_b: Array = field(init=False)
+    bias: Array = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.a, self.b = (
+            self.rng.integers(-128, 128, shape, np.int8) for shape in ((self.m, self.k), (self.n, self.k))
+        )
+        self.scale_a, self.scale_b, self.bias = (
+            self.rng.random(size, np.float32) * 0.01 for size in (self.m, self.n, self.n)
+        )
+
+    def run(self, row: KernelRow, splits: int) -> Array:
+        """The product in bf16, over an output that held NaN."""
+        m, n, k = self.m, self.n, self.k
+        out, function = device().alloc(m * n * 2), load("i8gemm", row)
+        out.fill(0xFF)
+        args = I8GemmArgs(
+            out=out, a=upload(self.a), b=upload(shuffled(self.b, 32, 16)), scale_a=upload(self.scale_a),
+            scale_b=upload(self.scale_b), bias=upload(self.bias), m=m, n=n, k=k, lda=k, ldb=k, ldc=2 * n, splits=splits,
+        )  # fmt: skip
+        grid = KINDS["i8gemm"].grid(row, {"m": m, "n": n, "k": k}, splits)
+        function.launch_packed(args.pack(function), grid=grid, block=256)
+        got = np.empty((m, n), BF16)
+        out.copy_to_host(got)
+        return got
+
+    def part(self, ks: slice) -> Array:
+        """The scaled sum over some of k, in f32 as the kernel rounds it."""
+        sums = (self.a[:, ks].astype(np.int32) @ self.b[:, ks].astype(np.int32).T).astype(np.float32)
+        return sums * self.scale_b * self.scale_a[:, None]
+
+
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 128), (1, 128, 128), (200, 256, 384)])
 @pytest.mark.parametrize("number", range(2))
 def test_i8_gemm(number: int, m: int, n: int, k: int) -> None:
     """Exact sums, scaled per row and column, biased, rounded once to bf16: NumPy's bits."""
-    row = table("i8gemm").table.rows[number]
-    rng = np.random.default_rng(number)
-    a, b = (rng.integers(-128, 128, shape, np.int8) for shape in ((m, k), (n, k)))
-    scale_a, scale_b, bias = (rng.random(size, np.float32) * 0.01 for size in (m, n, n))
-    out, function = device().alloc(m * n * 2), load("i8gemm", row)
-    args = I8GemmArgs(
-        out=out, a=upload(a), b=upload(shuffled(b, 32, 16)), scale_a=upload(scale_a), scale_b=upload(scale_b),
-        bias=upload(bias), m=m, n=n, k=k, lda=k, ldb=k, ldc=2 * n, splits=1,
-    )  # fmt: skip
-    grid = KINDS["i8gemm"].grid(row, {"m": m, "n": n, "k": k}, 1)
-    function.launch_packed(args.pack(function), grid=grid, block=256)
-    got = np.empty((m, n), BF16)
-    out.copy_to_host(got)
-    sums = (a.astype(np.int32) @ b.astype(np.int32).T).astype(np.float32)
-    np.testing.assert_array_equal(got, (sums * scale_b * scale_a[:, None] + bias).astype(BF16))
+    problem = I8Problem(m, n, k, np.random.default_rng(number))
+    got = problem.run(table("i8gemm").table.rows[number], 1)
+    np.testing.assert_array_equal(got, (problem.part(slice(None)) + problem.bias).astype(BF16))
+
+
+@pytest.mark.parametrize("splits", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("m", "n"), [(128, 128), pytest.param(70, 256, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", range(2))
+def test_i8_gemm_split_over_k(number: int, m: int, n: int, splits: int) -> None:
+    """Workgroups clear the tile together, then add their parts, cut to bf16: no more than these roundings is lost."""
+    problem = I8Problem(m, n, 128 * splits, np.random.default_rng(number))
+    got = problem.run(table("i8gemm").table.rows[number], splits).astype(np.float64)
+    parts = [problem.part(slice(128 * i, 128 * i + 128)).astype(np.float64) for i in range(splits)]
+    size = sum(np.abs(part) for part in parts) + np.abs(problem.bias)
+    assert (np.abs(got - sum(parts) - problem.bias) <= 2.0**-8 * (splits + 1) * size).all()
 
 
 def test_choice_explains_itself() -> None:
