@@ -53,6 +53,17 @@ def test_info_lists_real_devices_first(double: Double, monkeypatch: pytest.Monke
     assert (found["default"], found["hip"]) == ("hip:0", "2 devices")
 
 
+def test_kernels_lists_the_settings_of_tunable_kernels() -> None:
+    """Those of a family by kernelId, with what ships; operations of the same settings share a line."""
+    found = json.loads(output("kernels", "matmul", "--instances", "--json"))
+    assert list(found) == ["matmul"]
+    settings = found["matmul"]["settings"]
+    assert [s["kernelId"] for s in settings] == list(range(len(families.tunables()["matmul"].settings)))
+    assert settings[0]["ships"] and not all(s["ships"] for s in settings)
+    shown = output("kernels", "--instances")
+    assert "sum prod mean" in shown and "64x64x32x4x4x1*" in shown
+
+
 def test_kernels_lists_the_catalogue() -> None:
     """Every family with as many kernels as it declares; of a named family every symbol with its arguments."""
     found = json.loads(output("kernels", "--json"))
