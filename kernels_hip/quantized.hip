@@ -47,33 +47,59 @@
         rk::quantized::multiply_floats<rk::quantized::format>(w, y, dst, rk::u32(columns), rk::grid_x());             \
     }
 
-// Fewer threads than a block may have, and more registers for each.
-#define FEW_THREADS(threads) extern "C" __global__ __attribute__((launch_bounds(threads))) void
-
-#define MULTIPLY_VECTORS(symbol, format, vectors)                                                                     \
-    FEW_THREADS(256) symbol(const rk::u8 *w, const rk::u8 *y, rk::f32 *dst, rk::i32 columns, rk::i32 rows,             \
+#define MULTIPLY_VECTORS(symbol, format, vectors, rows_per_wave, unroll)                                              \
+    RK_BLOCK_KERNEL(256) symbol(const rk::u8 *w, const rk::u8 *y, rk::f32 *dst, rk::i32 columns, rk::i32 rows,             \
                             rk::i32 padded, rk::i32 dst_rows) {                                                       \
-        rk::quantized::multiply_rows<rk::quantized::format, vectors>(                                                 \
-            w, y, dst, {rk::u32(columns), rk::u32(rows), rk::u32(padded) / 32, rk::u32(dst_rows)});                   \
+        rk::quantized::multiply_blocks<rk::quantized::format, vectors, rows_per_wave, unroll>(                        \
+            w, {y, rk::u64(padded) / 32}, dst, {rk::u32(columns), rk::u64(rows), rk::u64(dst_rows)});                 \
+    }
+
+// Vectors of f32, f16 or bf16 (kind 0, 1, 2), of `values` values that zeros fill up to `columns`; dst is of their type.
+#define MULTIPLY_VALUES(symbol, format, most_vectors, rows_per_wave, unroll)                                          \
+    RK_BLOCK_KERNEL(256) symbol(const rk::u8 *w, const rk::u8 *x, rk::u8 *dst, rk::i32 columns, rk::i32 rows,              \
+                            rk::i32 vectors, rk::i32 values, rk::i32 kind) {                                          \
+        rk::quantized::multiply_values<rk::quantized::format, most_vectors, rows_per_wave, unroll>(                   \
+            w, {x, rk::u32(values), rk::u32(vectors), rk::u32(kind)}, dst,                                            \
+            {rk::u32(columns), rk::u64(rows), rk::u64(rows)});                                                        \
     }
 
 #define MULTIPLY_MATRICES(symbol, format)                                                                             \
-    FEW_THREADS(rk::quantized::TILE_THREADS) symbol(                                                                  \
+    RK_BLOCK_KERNEL(rk::quantized::TILE_THREADS) symbol(                                                                  \
         const rk::u8 *w, const rk::u8 *y, rk::f32 *dst, rk::i32 columns, rk::i32 rows, rk::i32 vectors,               \
         rk::i32 padded, rk::i32 dst_rows) {                                                                           \
         __shared__ rk::quantized::Tile<rk::quantized::format> tile;                                                   \
-        rk::quantized::multiply_tiles(tile, w, y, dst,                                                                \
-                                      {rk::u32(columns), rk::u32(rows), rk::u32(padded) / 32, rk::u32(dst_rows)},     \
-                                      rk::u32(vectors));                                                              \
+        rk::quantized::multiply_tiles(tile, w, {y, rk::u64(padded) / 32}, dst,                                        \
+                                      {rk::u32(columns), rk::u64(rows), rk::u64(dst_rows)}, rk::u64(vectors));        \
     }
 
 #define MULTIPLY_EXPERTS(symbol, format)                                                                              \
-    FEW_THREADS(256) symbol(const rk::u8 *w, const rk::u8 *y, const rk::u32 *ids, rk::f32 *dst, rk::i32 rows,         \
+    RK_BLOCK_KERNEL(256) symbol(const rk::u8 *w, const rk::u8 *y, const rk::u32 *ids, rk::f32 *dst, rk::i32 rows,         \
                             rk::i32 columns, rk::i32 tokens, rk::i32 slots, rk::i32 padded,                           \
                             rk::i32 vectors_per_token) {                                                              \
-        rk::quantized::multiply_experts<rk::quantized::format>(                                                       \
-            w, y, ids, dst, {rk::u32(columns), rk::u32(rows), rk::u32(padded) / 32, rk::u32(rows)}, rk::u32(tokens),  \
-            rk::u32(slots), vectors_per_token == 1);                                                                  \
+        using F = rk::quantized::format;                                                                              \
+        const rk::quantized::MatrixShape shape = {rk::u32(columns), rk::u64(rows), rk::u64(rows)};                    \
+        const rk::quantized::Blocks vectors = {y, rk::u64(padded) / 32};                                              \
+        rk::quantized::for_each_expert(                                                                               \
+            w, rk::quantized::matrix_bytes<F>(shape), ids, {rk::u32(tokens), rk::u32(slots), vectors_per_token == 1}, \
+            [=](const rk::u8 *matrix, rk::u64 vector, rk::u64 task) {                                                 \
+                rk::quantized::multiply_blocks<F, 1, 2, 1>(matrix, vectors.from(vector), dst + task * shape.rows,     \
+                                                           shape);                                                    \
+            });                                                                                                       \
+    }
+
+#define MULTIPLY_EXPERT_VALUES(symbol, format)                                                                        \
+    RK_BLOCK_KERNEL(256) symbol(const rk::u8 *w, const rk::u8 *x, const rk::u32 *ids, rk::u8 *dst, rk::i32 rows,           \
+                            rk::i32 columns, rk::i32 tokens, rk::i32 slots, rk::i32 vectors_per_token,                \
+                            rk::i32 values, rk::i32 kind) {                                                           \
+        using F = rk::quantized::format;                                                                              \
+        const rk::quantized::MatrixShape shape = {rk::u32(columns), rk::u64(rows), rk::u64(rows)};                    \
+        const rk::quantized::Floats vectors = {x, rk::u32(values), 1, rk::u32(kind)};                                 \
+        rk::quantized::for_each_expert(                                                                               \
+            w, rk::quantized::matrix_bytes<F>(shape), ids, {rk::u32(tokens), rk::u32(slots), vectors_per_token == 1}, \
+            [=](const rk::u8 *matrix, rk::u64 vector, rk::u64 task) {                                                 \
+                rk::quantized::multiply_values<F, 1, 2, 1>(matrix, vectors.from(vector),                              \
+                                                           dst + task * shape.rows * vectors.value_bytes(), shape);   \
+            });                                                                                                       \
     }
 
 #include "instances/quantized.inc"

@@ -2,24 +2,29 @@
 //
 //   VALUES, BYTES          the values and the bytes of a block
 //   HAS_MINIMUM            value = scale * quant - minimum, else value = scale * quant
-//   levels(block, p)       the quants of positions p to p + 3 plus OFFSET, one per signed byte; p is a multiple of 4
+//   levels<N>(block, p)    the quants of positions p to p + 4 N - 1 plus OFFSET, one per signed byte; p is a multiple of
+//                          4 N, and N is 1 or 4
 //   scale(block, p)        the scale of position p, rounded to f32 as the reference rounds it; so is minimum(block, p)
+//   ONE_SCALE              both halves of a unit have the same scale and minimum
 //   place(unit, half)      where the 16 values of one half of a unit start. A unit is the 32 values that one thread
 //                          takes: the two halves share their bytes where a byte holds values that lie far apart
 #pragma once
 
-#include "../include/device.hpp"
+#include "../include/loads.hpp"
 
 namespace rk::quantized {
 
 constexpr u32 UNIT = 32;
 
-// `matrix` must be aligned to the largest power of two, up to 16, that divides a block's bytes: then all blocks are,
-// and targets without unaligned loads need not load bytes.
+// The largest power of two, up to 16, that divides a block's bytes. Matrices are aligned to it, so all blocks are.
+constexpr u32 alignment_of(u32 bytes) {
+    const u32 power = bytes & (~bytes + 1);
+    return power < 16 ? power : 16;
+}
+
 template <typename F, typename Byte>
 RK_DEVICE Byte *block_at(Byte *matrix, u64 index) {
-    constexpr u32 power = F::BYTES & (~F::BYTES + 1), alignment = power < 16 ? power : 16;
-    return static_cast<Byte *>(__builtin_assume_aligned(matrix + index * F::BYTES, alignment));
+    return static_cast<Byte *>(__builtin_assume_aligned(matrix + index * F::BYTES, alignment_of(F::BYTES)));
 }
 
 RK_DEVICE u32 word(const u8 *at) {
@@ -28,10 +33,12 @@ RK_DEVICE u32 word(const u8 *at) {
     return value;
 }
 
+RK_DEVICE f32 low_half(u32 word) {
+    return f32(bit_cast<f16>(u16(word)));
+}
+
 RK_DEVICE f32 half_at(const u8 *at) {
-    f16 value;
-    __builtin_memcpy(&value, at, sizeof value);
-    return f32(value);
+    return f32(*reinterpret_cast<const f16 *>(at));
 }
 
 RK_DEVICE f32 f32_at(const u8 *at) {
@@ -40,41 +47,76 @@ RK_DEVICE f32 f32_at(const u8 *at) {
     return value;
 }
 
-RK_DEVICE u32 nibbles(const u8 *at, u32 shift) {
-    return (word(at) >> shift) & 0x0f0f0f0fu;
+template <u32 N>
+using Words = Pack<u32, N>;
+
+// N words from any place in blocks of BYTES bytes.
+template <u32 N, u32 BYTES>
+RK_DEVICE Words<N> words(const u8 *at) {
+    return packed_words<N, alignment_of(BYTES) < 4 * N ? alignment_of(BYTES) : 4 * N>(at);
 }
 
-RK_DEVICE u32 bits(const u8 *at, u32 shift) {
-    return (word(at) >> shift) & 0x01010101u;
+// From each byte of the words, the bits of MASK after a shift to the right.
+template <u32 MASK, u32 N>
+RK_DEVICE Words<N> fields(Words<N> words, u32 shift) {
+#pragma unroll
+    for (u32 &word : words.lane) {
+        word = (word >> shift) & MASK * 0x01010101u;
+    }
+    return words;
 }
 
-RK_DEVICE u32 pairs(const u8 *at, u32 shift) {
-    return (word(at) >> shift) & 0x03030303u;
+template <u32 N>
+RK_DEVICE Words<N> nibbles(const Words<N> &words, u32 shift) {
+    return fields<15>(words, shift);
 }
 
-// The lowest four bits of `mask`, one in each byte.
-RK_DEVICE u32 spread(u32 mask) {
-    return ((mask & 15u) * 0x00204081u) & 0x01010101u;
+// `high` above the lowest SHIFT bits of each byte.
+template <u32 SHIFT, u32 N>
+RK_DEVICE Words<N> stacked(Words<N> low, const Words<N> &high) {
+#pragma unroll
+    for (u32 i = 0; i < N; ++i) {
+        low.lane[i] |= high.lane[i] << SHIFT;
+    }
+    return low;
 }
 
-// Four bytes of a 16-entry table, chosen by the four nibbles of `index`.
-RK_DEVICE u32 looked_up(u32 t0, u32 t1, u32 t2, u32 t3, u32 index) {
-    const u32 low = byte_permute(t1, t0, index & 0x07070707u);
-    const u32 high = byte_permute(t3, t2, index & 0x07070707u);
-    const u32 choose = ((index >> 3) & 0x01010101u) * 0xffu;
-    return (low & ~choose) | (high & choose);
+// The lowest 4 N bits of `mask`, one in each byte.
+template <u32 N>
+RK_DEVICE Words<N> spread(u32 mask) {
+    Words<N> bytes;
+#pragma unroll
+    for (u32 i = 0; i < N; ++i) {
+        bytes.lane[i] = ((mask >> 4 * i & 15u) * 0x00204081u) & 0x01010101u;
+    }
+    return bytes;
+}
+
+// Bytes of a 16-entry table, chosen by the bytes of `index`, which are below 16.
+template <u32 N>
+RK_DEVICE Words<N> looked_up(u32 t0, u32 t1, u32 t2, u32 t3, Words<N> index) {
+#pragma unroll
+    for (u32 &word : index.lane) {
+        const u32 low = byte_permute(t1, t0, word & 0x07070707u);
+        const u32 high = byte_permute(t3, t2, word & 0x07070707u);
+        const u32 choose = ((word >> 3) & 0x01010101u) * 0xffu;
+        word = (low & ~choose) | (high & choose);
+    }
+    return index;
 }
 
 struct HalvesOf32 {
     static constexpr u32 VALUES = 32, OFFSET = 0;
+    static constexpr bool ONE_SCALE = true;
     RK_DEVICE static u32 place(u32, u32 half) { return 16 * half; }
 };
 
 struct Q4_0 : HalvesOf32 {
     static constexpr u32 BYTES = 18, OFFSET = 8;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return nibbles(block + 2 + p % 16, p / 16 * 4);
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return nibbles(words<N, BYTES>(block + 2 + p % 16), p / 16 * 4);
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
@@ -83,7 +125,10 @@ struct Q4_0 : HalvesOf32 {
 struct Q4_1 : HalvesOf32 {
     static constexpr u32 BYTES = 20;
     static constexpr bool HAS_MINIMUM = true;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) { return nibbles(block + 4 + p % 16, p / 16 * 4); }
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return nibbles(words<N, BYTES>(block + 4 + p % 16), p / 16 * 4);
+    }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *block, u32) { return -half_at(block + 2); }
 };
@@ -91,8 +136,9 @@ struct Q4_1 : HalvesOf32 {
 struct Q5_0 : HalvesOf32 {
     static constexpr u32 BYTES = 22, OFFSET = 16;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return nibbles(block + 6 + p % 16, p / 16 * 4) | spread(word(block + 2) >> p) << 4;
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return stacked<4>(nibbles(words<N, BYTES>(block + 6 + p % 16), p / 16 * 4), spread<N>(word(block + 2) >> p));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
@@ -101,8 +147,9 @@ struct Q5_0 : HalvesOf32 {
 struct Q5_1 : HalvesOf32 {
     static constexpr u32 BYTES = 24;
     static constexpr bool HAS_MINIMUM = true;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return nibbles(block + 8 + p % 16, p / 16 * 4) | spread(word(block + 4) >> p) << 4;
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return stacked<4>(nibbles(words<N, BYTES>(block + 8 + p % 16), p / 16 * 4), spread<N>(word(block + 4) >> p));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *block, u32) { return -half_at(block + 2); }
@@ -111,7 +158,10 @@ struct Q5_1 : HalvesOf32 {
 struct Q8_0 : HalvesOf32 {
     static constexpr u32 BYTES = 34;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) { return word(block + 2 + p); }
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return words<N, BYTES>(block + 2 + p);
+    }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
@@ -125,11 +175,13 @@ struct IQ4_NL : HalvesOf32 {
     static constexpr u32 BYTES = 18;
     static constexpr bool HAS_MINIMUM = false;
     // -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113
-    RK_DEVICE static u32 table(u32 index) {
+    template <u32 N>
+    RK_DEVICE static Words<N> table(const Words<N> &index) {
         return looked_up(0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u, index);
     }
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return table(nibbles(block + 2 + p % 16, p / 16 * 4));
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return table(nibbles(words<N, BYTES>(block + 2 + p % 16), p / 16 * 4));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return half_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
@@ -139,8 +191,10 @@ struct MXFP4 : HalvesOf32 {
     static constexpr u32 BYTES = 17;
     static constexpr bool HAS_MINIMUM = false;
     // Twice the e2m1 values: 0 1 2 3 4 6 8 12 and their negatives; the scale is half the power of two, so 2^(e - 128).
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return looked_up(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu, nibbles(block + 1 + p % 16, p / 16 * 4));
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        const Words<N> index = nibbles(words<N, BYTES>(block + 1 + p % 16), p / 16 * 4);
+        return looked_up(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu, index);
     }
     RK_DEVICE static f32 scale(const u8 *block, u32) {
         const u32 exponent = block[0];
@@ -151,6 +205,7 @@ struct MXFP4 : HalvesOf32 {
 
 struct BlockOf256 {
     static constexpr u32 VALUES = 256, OFFSET = 0;
+    static constexpr bool ONE_SCALE = false;
 };
 
 struct Q2_K : BlockOf256 {
@@ -159,8 +214,9 @@ struct Q2_K : BlockOf256 {
     RK_DEVICE static u32 place(u32 unit, u32 half) {
         return unit / 4 * 128 + unit / 2 % 2 * 16 + unit % 2 * 64 + half * 32;
     }
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return pairs(block + 16 + p / 128 * 32 + p % 32, p / 32 % 4 * 2);
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return fields<3>(words<N, BYTES>(block + 16 + p / 128 * 32 + p % 32), p / 32 % 4 * 2);
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) { return half_at(block + 80) * f32(block[p / 16] & 15); }
     RK_DEVICE static f32 minimum(const u8 *block, u32 p) {
@@ -172,9 +228,10 @@ struct Q3_K : BlockOf256 {
     static constexpr u32 BYTES = 110, OFFSET = 4;
     static constexpr bool HAS_MINIMUM = false;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return Q2_K::place(unit, half); }
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        const u32 low = pairs(block + 32 + p / 128 * 32 + p % 32, p / 32 % 4 * 2);
-        return low | bits(block + p % 32, p / 32) << 2;
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        const Words<N> low = fields<3>(words<N, BYTES>(block + 32 + p / 128 * 32 + p % 32), p / 32 % 4 * 2);
+        return stacked<2>(low, fields<1>(words<N, BYTES>(block + p % 32), p / 32));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
         const u32 group = p / 16;
@@ -185,37 +242,44 @@ struct Q3_K : BlockOf256 {
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
 
-// The twelve bytes of q4_K and q5_K that hold eight scales and eight minima of 6 bits, read as three words that the
-// groups of a unit share. The first four scales (minima) are the low 6 bits of the first (second) word's bytes, the
-// others have their low 4 bits in the third word and their high 2 bits on top of the first (second).
+// The first 16 bytes of q4_K and q5_K: scale and scale of the minima, then eight scales and eight minima of 6 bits. The
+// first four scales (minima) are the low 6 bits of the second (third) word's bytes, the others have their low 4 bits in
+// the fourth word and their high 2 bits on top of the second (third).
 struct PackedScales : BlockOf256 {
     static constexpr bool HAS_MINIMUM = true;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit / 2 * 64 + unit % 2 * 16 + half * 32; }
-    RK_DEVICE static u32 six_bits(const u8 *own_word, const u8 *block, u32 group, u32 nibble) {
-        const u32 column = group % 4 * 8;
-        const u32 own = word(own_word) >> column & 255, shared = word(block + 12) >> (column + nibble) & 15;
-        return group < 4 ? own & 63 : shared | own >> 6 << 4;
+    RK_DEVICE static Words<4> header(const u8 *block) { return words<4, 16>(block); }
+    // Two neighbouring groups' numbers of 6 bits, from bit 0 and from bit 8; the first group is even.
+    RK_DEVICE static u32 six_bits(u32 own_word, u32 shared_word, u32 group, u32 nibble) {
+        const u32 column = group % 4 * 8, own = own_word >> column, shared = shared_word >> (column + nibble);
+        return group < 4 ? own & 0x3f3fu : (shared & 0x0f0fu) | (own >> 2 & 0x3030u);
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
-        return half_at(block) * f32(six_bits(block + 4, block, p / 32, 0));
+        const Words<4> h = header(block);
+        const u32 two = six_bits(h.lane[1], h.lane[3], p / 64 * 2, 0);
+        return low_half(h.lane[0]) * f32(two >> p / 32 % 2 * 8 & 255);
     }
     RK_DEVICE static f32 minimum(const u8 *block, u32 p) {
-        return half_at(block + 2) * f32(six_bits(block + 8, block, p / 32, 4));
+        const Words<4> h = header(block);
+        const u32 two = six_bits(h.lane[2], h.lane[3], p / 64 * 2, 4);
+        return low_half(h.lane[0] >> 16) * f32(two >> p / 32 % 2 * 8 & 255);
     }
 };
 
 struct Q4_K : PackedScales {
     static constexpr u32 BYTES = 144;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return nibbles(block + 16 + p / 64 * 32 + p % 32, p / 32 % 2 * 4);
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return nibbles(words<N, BYTES>(block + 16 + p / 64 * 32 + p % 32), p / 32 % 2 * 4);
     }
 };
 
 struct Q5_K : PackedScales {
     static constexpr u32 BYTES = 176;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        const u32 low = nibbles(block + 48 + p / 64 * 32 + p % 32, p / 32 % 2 * 4);
-        return low | bits(block + 16 + p % 32, p / 32) << 4;
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        const Words<N> low = nibbles(words<N, BYTES>(block + 48 + p / 64 * 32 + p % 32), p / 32 % 2 * 4);
+        return stacked<4>(low, fields<1>(words<N, BYTES>(block + 16 + p % 32), p / 32));
     }
 };
 
@@ -223,9 +287,10 @@ struct Q6_K : BlockOf256 {
     static constexpr u32 BYTES = 210, OFFSET = 32;
     static constexpr bool HAS_MINIMUM = false;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit / 4 * 128 + unit % 4 * 16 + half * 64; }
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        const u32 low = nibbles(block + p / 128 * 64 + p % 64, p / 64 % 2 * 4);
-        return low | pairs(block + 128 + p / 128 * 32 + p % 32, p / 32 % 4 * 2) << 4;
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        const Words<N> low = nibbles(words<N, BYTES>(block + p / 128 * 64 + p % 64), p / 64 % 2 * 4);
+        return stacked<4>(low, fields<3>(words<N, BYTES>(block + 128 + p / 128 * 32 + p % 32), p / 32 % 4 * 2));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
         return half_at(block + 208) * f32(i8(block[192 + p / 16]));
@@ -236,7 +301,10 @@ struct Q6_K : BlockOf256 {
 struct Q8_K : BlockOf256 {
     static constexpr u32 BYTES = 292;
     static constexpr bool HAS_MINIMUM = false;
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) { return word(block + 4 + p); }
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return words<N, BYTES>(block + 4 + p);
+    }
     RK_DEVICE static f32 scale(const u8 *block, u32) { return f32_at(block); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
@@ -245,8 +313,9 @@ struct IQ4_XS : BlockOf256 {
     static constexpr u32 BYTES = 136;
     static constexpr bool HAS_MINIMUM = false;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit * 32 + half * 16; }
-    RK_DEVICE static u32 levels(const u8 *block, u32 p) {
-        return IQ4_NL::table(nibbles(block + 8 + p / 32 * 16 + p % 16, p / 16 % 2 * 4));
+    template <u32 N>
+    RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
+        return IQ4_NL::table(nibbles(words<N, BYTES>(block + 8 + p / 32 * 16 + p % 16), p / 16 % 2 * 4));
     }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
         const u32 group = p / 32;
@@ -258,10 +327,16 @@ struct IQ4_XS : BlockOf256 {
 };
 
 // The quants themselves: the top bits keep the bytes from borrowing of each other.
-template <typename F>
-RK_DEVICE u32 quants_at(const u8 *block, u32 p) {
-    const u32 levels = F::levels(block, p);
-    return F::OFFSET ? ((levels | 0x80808080u) - F::OFFSET * 0x01010101u) ^ 0x80808080u : levels;
+template <typename F, u32 N>
+RK_DEVICE Words<N> quants_at(const u8 *block, u32 p) {
+    Words<N> levels = F::template levels<N>(block, p);
+    if constexpr (F::OFFSET != 0) {
+#pragma unroll
+        for (u32 &word : levels.lane) {
+            word = ((word | 0x80808080u) - F::OFFSET * 0x01010101u) ^ 0x80808080u;
+        }
+    }
+    return levels;
 }
 
 RK_DEVICE i32 quant(u32 quants, u32 i) {

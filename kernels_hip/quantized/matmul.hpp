@@ -11,9 +11,9 @@ constexpr u32 TILE_ROWS = 64, TILE_VECTORS = 32, TILE_THREADS = 128, SLAB = 128;
 constexpr u32 SLAB_HALVES = SLAB / 16, SLAB_UNITS = SLAB / UNIT;
 
 // 36 words from line to line: the 16-byte reads of eight neighbouring lines then fall on different banks.
-struct alignas(16) Line {
-    u32 quants[SLAB / 4];
-    u32 gap[4];
+struct Line {
+    Words<4> halves[SLAB_HALVES];
+    Words<4> gap;
 };
 
 template <typename F>
@@ -26,15 +26,6 @@ struct Tile {
     f32 value_sums[F::HAS_MINIMUM ? TILE_VECTORS : 1][SLAB_HALVES + 1];
 };
 
-RK_DEVICE void store_quants(Line &line, u32 half, const u32 *quants) {
-    Pack<u32, 4> words;
-    __builtin_memcpy(&words, quants, sizeof words);
-    *reinterpret_cast<Pack<u32, 4> *>(&line.quants[half * 4]) = words;
-}
-
-RK_DEVICE Pack<u32, 4> load_quants(const Line &line, u32 half) {
-    return *reinterpret_cast<const Pack<u32, 4> *>(&line.quants[half * 4]);
-}
 
 template <typename F>
 RK_DEVICE void load_weights(Tile<F> &tile, const u8 *matrix, const MatrixShape &shape, u64 first_row, u32 first_unit,
@@ -51,37 +42,29 @@ RK_DEVICE void load_weights(Tile<F> &tile, const u8 *matrix, const MatrixShape &
         for (u32 h = 0; h < 2; ++h) {
             const u32 p = F::place(unit % units, h);
             const u32 half = (unit / units * F::VALUES + p) % SLAB / 16;
-            const Half weights = weights_at<F>(bytes, p);
-            store_quants(tile.weights[line], half, weights.quants);
-            tile.scales[line][half] = is_inside ? weights.scale : 0;
+            tile.weights[line].halves[half] = quants_at<F, 4>(bytes, p);
+            tile.scales[line][half] = is_inside ? F::scale(bytes, p) : 0;
             if constexpr (F::HAS_MINIMUM) {
-                tile.minima[line][half] = is_inside ? weights.minimum : 0;
+                tile.minima[line][half] = is_inside ? F::minimum(bytes, p) : 0;
             }
         }
     }
 }
 
 template <typename F>
-RK_DEVICE void load_values(Tile<F> &tile, const u8 *vectors, const MatrixShape &shape, u64 count, u64 first_vector,
+RK_DEVICE void load_values(Tile<F> &tile, const Blocks &vectors, const MatrixShape &shape, u64 count, u64 first_vector,
                            u32 first_unit, u32 thread) {
     static_assert(TILE_VECTORS * SLAB_UNITS == TILE_THREADS, "a thread loads one q8_1 block");
     const u32 line = thread / SLAB_UNITS, unit = thread % SLAB_UNITS;
     const bool is_inside = first_unit + unit < shape.columns / UNIT;
     const u64 vector = first_vector + line < count ? first_vector + line : count - 1;
-    const u8 *row = vectors + vector * shape.vector_blocks * Q8_1::BYTES;
-    const u32 position = is_inside ? (first_unit + unit) * UNIT : 0;
 #pragma unroll
     for (u32 h = 0; h < 2; ++h) {
-        const Activations values = activations_at(row, position + 16 * h);
-        store_quants(tile.values[line], unit * 2 + h, values.quants);
+        const Quants values = vectors.quants(vector, is_inside ? first_unit + unit : 0, h);
+        tile.values[line].halves[unit * 2 + h] = values.words;
         tile.value_scales[line][unit] = is_inside ? values.scale : 0;
         if constexpr (F::HAS_MINIMUM) {
-            i32 sum = 0;
-#pragma unroll
-            for (u32 i = 0; i < 4; ++i) {
-                sum = dot4(0x01010101, i32(values.quants[i]), sum);
-            }
-            tile.value_sums[line][unit * 2 + h] = is_inside ? f32(sum) : 0;
+            tile.value_sums[line][unit * 2 + h] = is_inside ? f32(sum_of(values.words)) : 0;
         }
     }
 }
@@ -95,24 +78,19 @@ template <typename F>
 RK_DEVICE void multiply_slab(const Tile<F> &tile, u32 row, u32 vector, f32 (&sums)[THREAD_ROWS][THREAD_VECTORS]) {
 #pragma unroll 1
     for (u32 half = 0; half < SLAB_HALVES; ++half) {
-        Pack<u32, 4> weights[THREAD_ROWS];
+        Words<4> weights[THREAD_ROWS];
 #pragma unroll
         for (u32 r = 0; r < THREAD_ROWS; ++r) {
-            weights[r] = load_quants(tile.weights[row + r * ROW_STEP], half);
+            weights[r] = tile.weights[row + r * ROW_STEP].halves[half];
         }
 #pragma unroll
         for (u32 v = 0; v < THREAD_VECTORS; ++v) {
             const u32 line = vector + v * VECTOR_STEP;
-            const Pack<u32, 4> values = load_quants(tile.values[line], half);
+            const Words<4> values = tile.values[line].halves[half];
             const f32 value_scale = tile.value_scales[line][half / 2];
 #pragma unroll
             for (u32 r = 0; r < THREAD_ROWS; ++r) {
-                i32 product = 0;
-#pragma unroll
-                for (u32 i = 0; i < 4; ++i) {
-                    product = dot4(i32(weights[r].lane[i]), i32(values.lane[i]), product);
-                }
-                f32 sum = tile.scales[row + r * ROW_STEP][half] * f32(product);
+                f32 sum = tile.scales[row + r * ROW_STEP][half] * f32(dot(weights[r], values, 0));
                 if constexpr (F::HAS_MINIMUM) {
                     sum -= tile.minima[row + r * ROW_STEP][half] * tile.value_sums[line][half];
                 }
@@ -123,7 +101,7 @@ RK_DEVICE void multiply_slab(const Tile<F> &tile, u32 row, u32 vector, f32 (&sum
 }
 
 template <typename F>
-RK_DEVICE void multiply_tiles(Tile<F> &tile, const u8 *matrix, const u8 *vectors, f32 *out, const MatrixShape &shape,
+RK_DEVICE void multiply_tiles(Tile<F> &tile, const u8 *matrix, const Blocks &vectors, f32 *out, const MatrixShape &shape,
                               u64 count) {
     const u32 thread = thread_y() * block_size_x() + thread_x();
     const u32 row = thread % ROW_STEP, vector = thread / ROW_STEP;

@@ -8,7 +8,7 @@ namespace rk::quantized {
 
 template <typename F, typename T>
 RK_DEVICE void dequantize_quad(const u8 *block, u32 p, T *out) {
-    const u32 quants = quants_at<F>(block, p);
+    const u32 quants = quants_at<F, 1>(block, p).lane[0];
     const f32 scale = F::scale(block, p), minimum = F::minimum(block, p);
     Pack<T, 4> values;
 #pragma unroll

@@ -12,10 +12,10 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.block_formats import Q8_1, BlockFormat
+from rocmkern.kernels.families.quantized import VECTOR_BLOCK, rows_per_wave
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
 
-VECTOR_BLOCK: Final = 128  # threads of a block that multiplies vectors or matrices
-ROWS_PER_WAVE: Final = 2
+TILE_THREADS: Final = 128
 TILE_ROWS: Final = 64
 TILE_VECTORS: Final = 32
 MAX_GRID_ROWS: Final = 65535  # of the y axis, for kernels whose row count is the grid's
@@ -73,11 +73,15 @@ def rows(ids: int, columns: int, device: DeviceInfo) -> LaunchPlan:
     return LaunchPlan((ids, shares, 1), (_ROW_BLOCK, 1, 1), 0, "rows", "one id for each column of the grid")
 
 
-def vectors(matrix_rows: int, device: DeviceInfo) -> LaunchPlan:
-    """Up to eight vectors: a wave takes two rows, a lane every wave-size-th unit of 32 values."""
-    per_block = VECTOR_BLOCK // device.wave_size * ROWS_PER_WAVE
-    grid = max(1, min(_ceil_div(matrix_rows, per_block), WORK_ITEMS // VECTOR_BLOCK))
-    why = f"{per_block} rows a block: {ROWS_PER_WAVE} for each wave of {device.wave_size}"
+def vectors(matrix_rows: int, count: int, device: DeviceInfo) -> LaunchPlan:
+    """Up to eight vectors. A block takes the vectors to LDS once and then rows with the grid as stride, so there are
+    about as many blocks as the device runs at a time; more vectors take more LDS.
+    """
+    per_wave = rows_per_wave(count)
+    per_block = VECTOR_BLOCK // device.wave_size * per_wave
+    resident = 8 if count <= 2 else 3
+    grid = max(1, min(_ceil_div(matrix_rows, per_block), device.compute_units * resident))
+    why = f"{per_block} rows a block: {per_wave} for each wave of {device.wave_size}"
     return LaunchPlan((grid, 1, 1), (VECTOR_BLOCK, 1, 1), 0, "vectors", why)
 
 
@@ -85,11 +89,11 @@ def matrices(matrix_rows: int, count: int, device: DeviceInfo) -> LaunchPlan:
     """More vectors: a block takes a tile of 64 rows by 32 vectors through LDS."""
     grid = (_ceil_div(matrix_rows, TILE_ROWS), min(_ceil_div(count, TILE_VECTORS), MAX_GRID_ROWS), 1)
     why = f"tiles of {TILE_ROWS} rows × {TILE_VECTORS} vectors"
-    return LaunchPlan(grid, (VECTOR_BLOCK, 1, 1), 0, "tiles", why)
+    return LaunchPlan(grid, (TILE_THREADS, 1, 1), 0, "tiles", why)
 
 
 def experts(matrix_rows: int, tokens: int, slots: int, device: DeviceInfo) -> LaunchPlan:
     """As for one vector, for each token (y) and slot (z)."""
-    one = vectors(matrix_rows, device)
+    one = vectors(matrix_rows, 1, device)
     grid = (one.grid[0], min(tokens, MAX_GRID_ROWS), min(slots, MAX_GRID_ROWS))
     return LaunchPlan(grid, one.block, 0, "experts", one.why)

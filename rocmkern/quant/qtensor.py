@@ -15,7 +15,7 @@ from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, FormatNotFound, KernelIndexError, ShapeError
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME, FORMATS, Q8_1, BlockFormat
-from rocmkern.kernels.families.quantized import COUNTS_VALUES, MAX_VECTORS, expert_symbol
+from rocmkern.kernels.families.quantized import COUNTS_VALUES, KINDS, MAX_VECTORS, VECTOR_COUNTS
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape
 from rocmkern.ops.creation import DeviceLike, open_device, zeros
@@ -95,20 +95,27 @@ class QTensor:
             raise ShapeError(f"matmul: a quantized tensor of shape {self.shape}; it takes a matrix")
         self._require_vectors("matmul", x)
         count = x.size // self.columns if self.columns else 0
+        _require_counts("matmul", self.rows, count, self.padded_columns)
+        if count > MAX_VECTORS:
+            return self._matmul_many(x, count)
+        out = empty((*x.shape[:-1], self.rows), x.dtype, self.device)
+        if out.size:
+            x = x if x.is_contiguous else x.copy()
+            most = next(n for n in VECTOR_COUNTS if n >= count)
+            sizes = (self.padded_columns, self.rows, count, self.columns, KINDS[x.dtype])
+            addresses = (self.memory.address, x.address, out.address)
+            symbol = f"multiply_vectors_{self.format.symbol}_{most}"
+            _launch(self.device, symbol, plans.vectors, (self.rows, most), *addresses, *sizes)
+        return out
+
+    def _matmul_many(self, x: Tensor, count: int) -> Tensor:
         out = empty((*x.shape[:-1], self.rows), dtypes.float32, self.device)
         if out.size:
-            _require_counts("matmul", self.rows, count, self.padded_columns)
             y = quantized_activations(x, self.padded_columns)
-            shape = (self.padded_columns, self.rows)
             addresses = (self.memory.address, y.address, out.address)
-            if count <= MAX_VECTORS:
-                symbol = f"mul_mat_vec_{self.format.symbol}_q8_1_cuda{count}"
-                sizes = (*shape, self.padded_columns, self.rows)
-                _launch(self.device, symbol, plans.vectors, (self.rows,), *addresses, *sizes)
-            else:
-                symbol = f"mul_mat_{self.format.symbol}"
-                tiles = (*shape, count, self.padded_columns, self.rows)
-                _launch(self.device, symbol, plans.matrices, (self.rows, count), *addresses, *tiles)
+            sizes = (self.padded_columns, self.rows, count, self.padded_columns, self.rows)
+            symbol = f"mul_mat_{self.format.symbol}"
+            _launch(self.device, symbol, plans.matrices, (self.rows, count), *addresses, *sizes)
         return out if x.dtype is dtypes.float32 else out.astype(x.dtype)
 
     def matmul_experts(self, x: Tensor, ids: Ids) -> Tensor:
@@ -127,16 +134,16 @@ class QTensor:
             raise ShapeError(f"matmul_experts: {x.shape} for ids of shape {numbers.shape}; use (tokens, slots)")
         tokens, slots = numbers.shape
         rows = self.shape[1]
-        out = empty((tokens, slots, rows), dtypes.float32, self.device)
+        out = empty((tokens, slots, rows), x.dtype, self.device)
         if out.size and self.columns:
             _require_counts("matmul_experts", rows, tokens, self.padded_columns)
-            y, index = quantized_activations(x, self.padded_columns), self._uploaded(numbers)
-            symbol = f"indexed_moe_forward_{expert_symbol(self.format)}_q8_1"
-            addresses = (self.memory.address, y.address, index.address, out.address)
+            x, index = x if x.is_contiguous else x.copy(), self._uploaded(numbers)
+            addresses = (self.memory.address, x.address, index.address, out.address)
             per_token = 1 if x.ndim == 2 else slots
-            sizes = (rows, self.padded_columns, tokens, slots, self.padded_columns, per_token)
+            sizes = (rows, self.padded_columns, tokens, slots, per_token, self.columns, KINDS[x.dtype])
+            symbol = f"multiply_experts_{self.format.symbol}"
             _launch(self.device, symbol, plans.experts, (rows, tokens, slots), *addresses, *sizes)
-        return out if x.dtype is dtypes.float32 else out.astype(x.dtype)
+        return out
 
     def _uploaded(self, numbers: np.ndarray[Any, Any]) -> DeviceMemory:
         """Ids as the kernels take them."""

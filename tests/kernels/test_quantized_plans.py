@@ -14,7 +14,7 @@ from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels import files
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME
-from rocmkern.kernels.plans import WORK_ITEMS
+from rocmkern.kernels.families.quantized import VECTOR_COUNTS, rows_per_wave
 
 CDNA = DeviceInfo(
     "test", "test", "gfx942", 64, 304, 1024, (1024, 1024, 1024), (2**31 - 1, 65535, 65535), 65536, 2**36, False
@@ -25,7 +25,7 @@ DEVICES = [CDNA, evolve(CDNA, arch="gfx1100", wave_size=32)]
 def constant(name: str) -> int:
     """A constant of the C++ headers."""
     folder = Path(str(files.sources())) / "quantized"
-    text = "".join((folder / f"{header}.hpp").read_text() for header in ("matvec", "matmul"))
+    text = "".join((folder / f"{header}.hpp").read_text() for header in ("matmul",))
     found = re.search(rf"\b{name} = (\d+)", text)
     assert found is not None
     return int(found[1])
@@ -33,21 +33,20 @@ def constant(name: str) -> int:
 
 def test_host_and_kernels_have_the_same_constants() -> None:
     """Case G18: what the plans say of rows, tiles and threads is what the kernels are compiled with."""
-    assert constant("ROWS") == plans.ROWS_PER_WAVE
     assert constant("TILE_ROWS") == plans.TILE_ROWS
     assert constant("TILE_VECTORS") == plans.TILE_VECTORS
-    assert constant("TILE_THREADS") == plans.VECTOR_BLOCK
+    assert constant("TILE_THREADS") == plans.TILE_THREADS
 
 
 @pytest.mark.parametrize("info", DEVICES, ids=lambda d: d.arch)
-@given(rows=st.integers(1, 2**31 - 1))
-def test_vectors_cover_all_rows(info: DeviceInfo, rows: int) -> None:
-    """Blocks times the rows of a block reach the last row, and no further than one block."""
-    plan = plans.vectors(rows, info)
-    covered = plan.grid[0] * (plan.block[0] // info.wave_size) * plans.ROWS_PER_WAVE
-    assert plan.grid[0] * plan.block[0] <= WORK_ITEMS
-    assert covered >= rows or plan.grid[0] == WORK_ITEMS // plan.block[0]
-    assert covered - rows < plan.block[0] // info.wave_size * plans.ROWS_PER_WAVE
+@given(rows=st.integers(1, 2**31 - 1), count=st.sampled_from(VECTOR_COUNTS))
+def test_vectors_cover_all_rows(info: DeviceInfo, rows: int, count: int) -> None:
+    """Blocks reach the last row and no further than one block, or are as many as run side by side."""
+    plan = plans.vectors(rows, count, info)
+    per_block = plan.block[0] // info.wave_size * rows_per_wave(count)
+    assert plan.grid[0] <= 8 * info.compute_units
+    assert plan.grid[0] * per_block >= rows or plan.grid[0] >= info.compute_units
+    assert (plan.grid[0] - 1) * per_block < rows
 
 
 @given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))
@@ -78,6 +77,5 @@ def test_tiles_stay_within_the_grid(rows: int, count: int) -> None:
 
 def test_a_plan_says_why() -> None:
     """Printed, a plan names its geometry and the reason."""
-    assert (
-        str(plans.vectors(4096, CDNA)) == "vectors: grid 1024×1×1, block 128×1×1; 4 rows a block: 2 for each wave of 64"
-    )
+    plan = plans.vectors(4096, 1, CDNA)
+    assert str(plan) == "vectors: grid 512×1×1, block 256×1×1; 8 rows a block: 2 for each wave of 64"

@@ -10,7 +10,10 @@ from rocmkern.kernels.block_formats import FORMATS, BlockFormat
 from rocmkern.kernels.catalogue import Family, KernelSpec, Parameter, result, scalar, source
 
 MAX_VECTORS: Final = 8  # of the mat-vec kernels
+VECTOR_COUNTS: Final = (1, 2, 4, 8)  # the most vectors of each kernel that quantizes them itself
+VECTOR_BLOCK: Final = 256  # threads of a block that multiplies vectors
 _TYPES: Final = (float32, float16, bfloat16)
+KINDS: Final = {t: i for i, t in enumerate(_TYPES)}  # as the kernels number the types of vectors
 _MATMUL: Final = tuple(f for f in FORMATS if f.has_matmul)
 _CANDLE: Final = tuple(f for f in _MATMUL if f.symbol.startswith("q"))
 COUNTS_VALUES: Final = ("q5_0", "q5_1")  # whose dequantization counts values, where the others count blocks
@@ -18,6 +21,8 @@ COUNTS_VALUES: Final = ("q5_0", "q5_1")  # whose dequantization counts values, w
 _WEIGHTS: Final = source("w", uint8)
 _BLOCKS: Final = source("src", uint8)
 _ACTIVATIONS: Final = source("y", uint8)
+_VALUES: Final = source("x", uint8)  # of the type that `kind` says, as the result is
+_RESULT: Final = result("dst", uint8)
 _IDS: Final = source("ids", uint32)
 
 
@@ -67,9 +72,27 @@ def _multiply_floats(f: BlockFormat) -> KernelSpec:
     return _kernel(f"dequantize_mul_mat_vec_{symbol}", "MULTIPLY_FLOATS", (*parameters, *_counts("rows")), f.struct)
 
 
+def rows_per_wave(vectors: int) -> int:
+    """How many rows of the matrix a wave multiplies side by side."""
+    return 2 if vectors <= 4 else 4
+
+
+def _units_per_lane(vectors: int) -> int:
+    """How many units of each row a lane asks for before it waits for them."""
+    return 1
+
+
 def _multiply_vectors(f: BlockFormat, vectors: int) -> KernelSpec:
     parameters = (_WEIGHTS, _ACTIVATIONS, result("dst", float32), *_counts("columns", "rows", "padded", "dst_rows"))
-    return _kernel(f"mul_mat_vec_{f.symbol}_q8_1_cuda{vectors}", "MULTIPLY_VECTORS", parameters, f.struct, vectors)
+    settings = (vectors, rows_per_wave(vectors), _units_per_lane(vectors))
+    return _kernel(f"mul_mat_vec_{f.symbol}_q8_1_cuda{vectors}", "MULTIPLY_VECTORS", parameters, f.struct, *settings)
+
+
+def _multiply_values(f: BlockFormat, vectors: int) -> KernelSpec:
+    counts = _counts("columns", "rows", "vectors", "values", "kind")
+    parameters = (_WEIGHTS, _VALUES, _RESULT, *counts)
+    settings = (vectors, rows_per_wave(vectors), _units_per_lane(vectors))
+    return _kernel(f"multiply_vectors_{f.symbol}_{vectors}", "MULTIPLY_VALUES", parameters, f.struct, *settings)
 
 
 def _multiply_matrices(f: BlockFormat) -> KernelSpec:
@@ -89,6 +112,12 @@ def _multiply_experts(f: BlockFormat) -> KernelSpec:
     return _kernel(f"indexed_moe_forward_{expert_symbol(f)}_q8_1", "MULTIPLY_EXPERTS", parameters, f.struct)
 
 
+def _multiply_expert_values(f: BlockFormat) -> KernelSpec:
+    counts = _counts("rows", "columns", "tokens", "slots", "vectors_per_token", "values", "kind")
+    parameters = (_WEIGHTS, _VALUES, _IDS, _RESULT, *counts)
+    return _kernel(f"multiply_experts_{f.symbol}", "MULTIPLY_EXPERT_VALUES", parameters, f.struct)
+
+
 FAMILY: Final = Family(
     "quantized",
     "ggml's block formats: dequantize, select rows, quantize, multiply by vectors, matrices and experts",
@@ -101,5 +130,7 @@ FAMILY: Final = Family(
         *(_multiply_vectors(f, n + 1) for f in _MATMUL for n in range(MAX_VECTORS)),
         *(_multiply_matrices(f) for f in _MATMUL),
         *(_multiply_experts(f) for f in _MATMUL),
+        *(_multiply_values(f, n) for f in _MATMUL for n in VECTOR_COUNTS),
+        *(_multiply_expert_values(f) for f in _MATMUL),
     ),
 )
