@@ -12,8 +12,9 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.block_formats import Q8_1, BlockFormat
-from rocmkern.kernels.families.quantized import VECTOR_BLOCK, rows_per_wave
+from rocmkern.kernels.families.quantized import ROWS, VECTOR_BLOCK, rows_per_wave
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
+from rocmkern.kernels.tunable import Instance
 
 TILE_THREADS: Final = 128
 TILE_ROWS: Final = 64
@@ -21,6 +22,7 @@ TILE_VECTORS: Final = 32
 MAX_GRID_ROWS: Final = 65535  # of the y axis, for kernels whose row count is the grid's
 _DEQUANTIZE_BLOCK: Final = 64
 _ROW_BLOCK: Final = 128
+_RESIDENT_THREADS: Final = 512  # on a compute unit, of blocks that hold several vectors
 
 
 def _ceil_div(a: int, b: int) -> int:
@@ -73,16 +75,17 @@ def rows(ids: int, columns: int, device: DeviceInfo) -> LaunchPlan:
     return LaunchPlan((ids, shares, 1), (_ROW_BLOCK, 1, 1), 0, "rows", "one id for each column of the grid")
 
 
-def vectors(matrix_rows: int, count: int, device: DeviceInfo) -> LaunchPlan:
-    """Up to eight vectors. A block takes the vectors to LDS once and then rows with the grid as stride, so there are
-    about as many blocks as the device runs at a time; more vectors take more LDS.
+def vectors(matrix_rows: int, most: int, device: DeviceInfo, *, tuned: Instance | None = None) -> LaunchPlan:
+    """Up to `most` vectors. A block takes the vectors to LDS once and then rows with the grid as stride; where that is
+    much work, as it is for more than two vectors, there are no more blocks than run side by side.
     """
-    per_wave = rows_per_wave(count)
-    per_block = VECTOR_BLOCK // device.wave_size * per_wave
-    resident = 8 if count <= 2 else 3
-    grid = max(1, min(_ceil_div(matrix_rows, per_block), device.compute_units * resident))
+    rows, threads = (ROWS, VECTOR_BLOCK) if tuned is None else (tuned["rows"], tuned["threads"])
+    per_wave = rows_per_wave(most, rows)
+    per_block = threads // device.wave_size * per_wave
+    largest = WORK_ITEMS // threads if most <= 2 else device.compute_units * _RESIDENT_THREADS // threads
+    grid = max(1, min(_ceil_div(matrix_rows, per_block), largest))
     why = f"{per_block} rows a block: {per_wave} for each wave of {device.wave_size}"
-    return LaunchPlan((grid, 1, 1), (VECTOR_BLOCK, 1, 1), 0, "vectors", why)
+    return LaunchPlan((grid, 1, 1), (threads, 1, 1), 0, "vectors", why)
 
 
 def matrices(matrix_rows: int, count: int, device: DeviceInfo) -> LaunchPlan:

@@ -18,6 +18,7 @@ from rocmkern.kernels.block_formats import BY_NAME, FORMATS, Q8_1, BlockFormat
 from rocmkern.kernels.families.quantized import COUNTS_VALUES, KINDS, MAX_VECTORS, VECTOR_COUNTS
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape
+from rocmkern.ops import tuned
 from rocmkern.ops.creation import DeviceLike, open_device, zeros
 from rocmkern.ops.launch import context, empty
 from rocmkern.runtime import Device, DeviceMemory
@@ -104,8 +105,15 @@ class QTensor:
             most = next(n for n in VECTOR_COUNTS if n >= count)
             sizes = (self.padded_columns, self.rows, count, self.columns, KINDS[x.dtype])
             addresses = (self.memory.address, x.address, out.address)
-            symbol = f"multiply_vectors_{self.format.symbol}_{most}"
-            _launch(self.device, symbol, plans.vectors, (self.rows, most), *addresses, *sizes)
+            symbol, instance = f"multiply_vectors_{self.format.symbol}_{most}", None
+            if tuned.tables is not None:
+                problem = count, self.rows, self.padded_columns
+                instance = tuned.chosen("mat_vec", self.device, self.format.name, *problem)
+            if instance is not None:
+                symbol = instance.kernels[VECTOR_COUNTS.index(most)].symbol
+            here = context(self.device)
+            plan = here.plan(plans.vectors, self.rows, most, tuned=instance)
+            here.kernel(self.device, symbol).run(plan, *addresses, *sizes)
         return out
 
     def _matmul_many(self, x: Tensor, count: int) -> Tensor:

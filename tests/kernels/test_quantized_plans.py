@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocmkern.drivers.protocol import DeviceInfo
-from rocmkern.kernels import files
+from rocmkern.kernels import families, files
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME
 from rocmkern.kernels.families.quantized import VECTOR_COUNTS, rows_per_wave
+from rocmkern.kernels.plans import WORK_ITEMS
 
 CDNA = DeviceInfo(
     "test", "test", "gfx942", 64, 304, 1024, (1024, 1024, 1024), (2**31 - 1, 65535, 65535), 65536, 2**36, False
@@ -41,12 +42,21 @@ def test_host_and_kernels_have_the_same_constants() -> None:
 @pytest.mark.parametrize("info", DEVICES, ids=lambda d: d.arch)
 @given(rows=st.integers(1, 2**31 - 1), count=st.sampled_from(VECTOR_COUNTS))
 def test_vectors_cover_all_rows(info: DeviceInfo, rows: int, count: int) -> None:
-    """Blocks reach the last row and no further than one block, or are as many as run side by side."""
+    """Blocks reach the last row and no further than one block, or fill the device."""
     plan = plans.vectors(rows, count, info)
     per_block = plan.block[0] // info.wave_size * rows_per_wave(count)
-    assert plan.grid[0] <= 8 * info.compute_units
+    assert plan.grid[0] * plan.block[0] <= WORK_ITEMS
     assert plan.grid[0] * per_block >= rows or plan.grid[0] >= info.compute_units
     assert (plan.grid[0] - 1) * per_block < rows
+
+
+def test_a_setting_has_its_own_rows_and_threads() -> None:
+    """What a tuned instance says shapes the launch: 4 rows a wave, 8 for more than four vectors."""
+    instance = next(
+        i for i in families.instances("mat_vec", "q4_k") if i.values == {"rows": 4, "units": 1, "threads": 256}
+    )
+    assert plans.vectors(4096, 1, CDNA, tuned=instance).grid == (256, 1, 1)
+    assert plans.vectors(4096, 8, CDNA, tuned=instance).grid == (128, 1, 1)
 
 
 @given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))

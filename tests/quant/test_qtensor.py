@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import rocmkern as rk
 from rocmkern.errors import DTypeError, FormatNotFound, KernelIndexError, ShapeError
+from rocmkern.kernels import families
 from rocmkern.kernels.block_formats import BY_NAME, FORMATS
+from rocmkern.ops import tuned
 from rocmkern.quant import QTensor, from_blocks, load_gguf, quantize
 from rocmkern.runtime import Device
 from tests.kernels import quantized_reference as reference
@@ -96,6 +98,35 @@ def test_matmul_keeps_the_dtype(device: Device, dtype: rk.DType) -> None:
     exact = x.numpy().astype(np.float64) @ values.T
     assert (got.dtype, got.shape) == (dtype, (4, 5))
     assert reference.relative_error(got.numpy().astype(np.float64), exact) < 2e-2
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e12])
+def test_few_vectors_may_be_of_any_size(device: Device, size: float) -> None:
+    """Their scales are float32: no vector is too small or too large, and each has its own."""
+    q, values = stored("q4_0", 5, 512, device)
+    x = normal((3, 512)) * np.array([[size], [1], [size]], np.float32)
+    got, exact = q.matmul(rk.asarray(x, device=device)).numpy(), x.astype(np.float64) @ values.T
+    assert all(reference.relative_error(got[i], exact[i]) < 2e-2 for i in range(3))
+
+
+def test_what_is_not_finite_shows_in_its_own_row(device: Device) -> None:
+    """A NaN or an infinity among the activations spoils the products of its vector alone."""
+    q, _ = stored("q8_0", 4, 256, device)
+    x = normal((4, 256))
+    x[0, 7], x[2, 200] = np.nan, np.inf
+    finite = np.isfinite(q.matmul(rk.asarray(x, device=device)).numpy())
+    assert not finite[[0, 2]].any()
+    assert finite[[1, 3]].all()
+
+
+def test_a_setting_changes_the_launch_and_not_the_product(device: Device) -> None:
+    """The tunable setting that needs no kernel of its own: half the threads, the same bits."""
+    q, _ = stored("q4_k", 37, 512, device)
+    x = rk.asarray(normal((512,)), device=device)
+    wanted = q.matmul(x).numpy()
+    setting = next(i for i in families.instances("mat_vec", "q4_k") if not i.is_default and not i.unshipped)
+    with tuned.forced(setting):
+        assert np.array_equal(q.matmul(x).numpy(), wanted)
 
 
 @pytest.mark.parametrize("batch", [1, 12])

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from rocmkern.dtypes import DType, bfloat16, float16, float32, int32, int64, uint8, uint32
-from rocmkern.kernels.block_formats import FORMATS, BlockFormat
+from rocmkern.kernels.block_formats import BY_NAME, FORMATS, BlockFormat
 from rocmkern.kernels.catalogue import Family, KernelSpec, Parameter, result, scalar, source
+from rocmkern.kernels.tunable import Tunable, Values, setting_name
 
 MAX_VECTORS: Final = 8  # of the mat-vec kernels
 VECTOR_COUNTS: Final = (1, 2, 4, 8)  # the most vectors of each kernel that quantizes them itself
 VECTOR_BLOCK: Final = 256  # threads of a block that multiplies vectors
+ROWS: Final = 2  # of the matrix, for a wave with up to four vectors
+UNITS: Final = 1  # of each row that a lane asks for before it waits for them
 _TYPES: Final = (float32, float16, bfloat16)
 KINDS: Final = {t: i for i, t in enumerate(_TYPES)}  # as the kernels number the types of vectors
 _MATMUL: Final = tuple(f for f in FORMATS if f.has_matmul)
@@ -72,27 +75,23 @@ def _multiply_floats(f: BlockFormat) -> KernelSpec:
     return _kernel(f"dequantize_mul_mat_vec_{symbol}", "MULTIPLY_FLOATS", (*parameters, *_counts("rows")), f.struct)
 
 
-def rows_per_wave(vectors: int) -> int:
-    """How many rows of the matrix a wave multiplies side by side."""
-    return 2 if vectors <= 4 else 4
-
-
-def _units_per_lane(vectors: int) -> int:
-    """How many units of each row a lane asks for before it waits for them."""
-    return 1
+def rows_per_wave(vectors: int, rows: int = ROWS) -> int:
+    """How many rows of the matrix a wave multiplies side by side, of a setting with `rows` for few vectors."""
+    return rows if vectors <= 4 else 2 * rows
 
 
 def _multiply_vectors(f: BlockFormat, vectors: int) -> KernelSpec:
     parameters = (_WEIGHTS, _ACTIVATIONS, result("dst", float32), *_counts("columns", "rows", "padded", "dst_rows"))
-    settings = (vectors, rows_per_wave(vectors), _units_per_lane(vectors))
+    settings = (vectors, rows_per_wave(vectors), UNITS)
     return _kernel(f"mul_mat_vec_{f.symbol}_q8_1_cuda{vectors}", "MULTIPLY_VECTORS", parameters, f.struct, *settings)
 
 
-def _multiply_values(f: BlockFormat, vectors: int) -> KernelSpec:
+def _multiply_values(f: BlockFormat, vectors: int, rows: int = ROWS, units: int = UNITS) -> KernelSpec:
     counts = _counts("columns", "rows", "vectors", "values", "kind")
     parameters = (_WEIGHTS, _VALUES, _RESULT, *counts)
-    settings = (vectors, rows_per_wave(vectors), _units_per_lane(vectors))
-    return _kernel(f"multiply_vectors_{f.symbol}_{vectors}", "MULTIPLY_VALUES", parameters, f.struct, *settings)
+    suffix = "" if (rows, units) == (ROWS, UNITS) else f"_{setting_name((rows, units))}"
+    settings = (vectors, rows_per_wave(vectors, rows), units)
+    return _kernel(f"multiply_vectors_{f.symbol}_{vectors}{suffix}", "MULTIPLY_VALUES", parameters, f.struct, *settings)
 
 
 def _multiply_matrices(f: BlockFormat) -> KernelSpec:
@@ -134,3 +133,24 @@ FAMILY: Final = Family(
         *(_multiply_expert_values(f) for f in _MATMUL),
     ),
 )
+
+
+def _setting(name: str, setting: Values) -> tuple[KernelSpec, ...]:
+    """A kernel for each of VECTOR_COUNTS; the threads shape the launch."""
+    rows, units, _ = setting
+    return tuple(_multiply_values(BY_NAME[name], vectors, rows, units) for vectors in VECTOR_COUNTS)
+
+
+TUNABLES: Final = (
+    Tunable(
+        "mat_vec",
+        "quantized",
+        tuple(f.name for f in _MATMUL),
+        ("rows", "units", "threads"),
+        (
+            (ROWS, UNITS, VECTOR_BLOCK), (ROWS, UNITS, 128), (1, 1, 256), (1, 2, 256), (1, 2, 128), (2, 2, 256),
+            (2, 4, 256), (4, 1, 256),
+        ),
+        _setting,
+    ),
+)  # fmt: skip
