@@ -47,8 +47,9 @@ TAIL = """
 ## What is missing
 
 - The extensions `linalg` and `fft`.
-- DLPack from host memory copies on the emulator too: its kernels reach only its own memory. DLPack to NumPy and PyTorch
-  shares.
+- DLPack from host memory copies on the emulator too: its kernels reach one reserved range of addresses only,
+  so that no wrong access can hurt the process, and another library's pages can't be moved into it. DLPack to NumPy and
+  PyTorch shares.
 
 ## What the host does
 

@@ -27,6 +27,7 @@ CHAPTERS = {
     "datatypes": "Dtypes and inspection",
     "memory": "Memory",
     "tuned": "Kernels chosen by measurement",
+    "specialized": "Kernels for one shape",
 }
 TAKES = {
     "float": "Floats; other dtypes become float32.",

@@ -10,15 +10,17 @@ from attrs import frozen
 from rocmkern.dtypes import DType, bool_, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
+from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
 from rocmkern.ops import specialized, tuned
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
-from rocmkern.ops.launch import context, empty, layout_info, word
+from rocmkern.ops.launch import Kernel, context, empty, layout_info, word
 from rocmkern.ops.manipulation import moveaxis, permute_dims, reshape
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
+from rocmkern.ops.prepared import Key, found
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_binary import add, multiply, subtract
 from rocmkern.tensor import Tensor
@@ -29,6 +31,14 @@ def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
 
     Transposed views are read as they are. f16 and bf16 are summed in f32 and rounded once; integers wrap.
     """
+    key: Key | None = None
+    if out is None and tuned.tables is None and isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        first, second, place = x1.layout, x2.layout, x1.device
+        sizes = (first.shape, first.strides, second.shape, second.strides)
+        key = ("matmul", place._driver, x2.device._driver, x1.dtype, x2.dtype, *sizes)
+        launch = found(key)
+        if launch is not None:
+            return launch.run(place, x1.address, x2.address)
     left, right, dtype = _operands("matmul", x1, x2)
     if not left.ndim or not right.ndim:
         raise ShapeError(f"matmul: shapes {x1.shape} and {x2.shape}; both take one dimension or more")
@@ -40,10 +50,13 @@ def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
         )
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     result = empty((*batch, a.shape[-2], b.shape[-1]), dtype, a.device)
-    if result.size:
-        _launch(a, b, batch, result)
     shape = (*batch, *a.shape[-2:-1][: left.ndim > 1], *b.shape[-1:][: right.ndim > 1])
-    return finish("matmul", result if shape == result.shape else reshape(result, shape), out)
+    shaped = result if shape == result.shape else reshape(result, shape)
+    if result.size:
+        kernel = _launch(a, b, batch, result)
+        if kernel is not None and key is not None and left is x1 and right is x2:
+            kernel.keep(key, shaped)
+    return finish("matmul", shaped, out)
 
 
 def _operands(operation: str, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor, DType]:
@@ -53,19 +66,32 @@ def _operands(operation: str, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor, D
     return cast(x1, dtype), cast(x2, dtype), dtype
 
 
-def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
+@frozen
+class Single:
+    """A product that one launch made: what was passed beside the operands and the result."""
+
+    kernel: Kernel
+    plan: LaunchPlan
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+
+    def keep(self, key: Key, out: Tensor) -> None:
+        self.kernel.keep(key, self.plan, out, self.before, self.between)
+
+
+def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> Single | None:
     """One launch for all batches; f8 goes through f32."""
     if a.dtype.short == "f8_e4m3":
         wide = empty(result.shape, float32, result.device)
         _launch(cast(a, float32), cast(b, float32), batch, wide)
         finish("matmul", cast(wide, result.dtype), result)
-        return
+        return None
     if a.dtype.is_complex:
         _launch_complex(a, b, batch, result)
-        return
+        return None
     if specialized.enabled and specialized.product(result, a, b):
-        return
-    _multiply(a, b, batch, result)
+        return None
+    return _multiply(a, b, batch, result)
 
 
 @frozen
@@ -92,7 +118,7 @@ def scaled_product(a: Tensor, b: Tensor, dtype: DType, scales: Scales) -> Tensor
     return result
 
 
-def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales | None = None) -> None:
+def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales | None = None) -> Single | None:
     """As planned: one launch, or one for the parts of the inner axis and one that adds them."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     left = Layout(a.shape[:-2], a.strides[:-2]).broadcast_to(batch)
@@ -111,20 +137,22 @@ def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales
     )  # fmt: skip
     target = result if plan.total is None else empty((plan.parts * result.size,), plan.partial, a.device)
     finish = () if scales is None else scales.addresses()
-    here.kernel(a.device, plan.first.variant).run(
-        plan.first,
+    kernel = here.kernel(a.device, plan.first.variant)
+    before = (
         *(m, n, k, plan.part, count),
         *map(word, (left_steps[0] if simple and dims else 0, *a.strides[-2:])),
         *map(word, (right_steps[0] if simple and dims else 0, *b.strides[-2:])),
-        *(num_dims, info, a.address, b.address),
-        *((finish if plan.total is None else (0, 0, 0)) if plan.is_scaled else ()),
-        target.address,
+        *(num_dims, info),
     )
-    if plan.total is not None:
-        more = finish or (() if plan.is_plain else (0, 0, 0))
-        here.kernel(a.device, plan.total.variant).run(
-            plan.total, m, n, count, plan.parts, *more, target.address, result.address
-        )
+    between = (finish if plan.total is None else (0, 0, 0)) if plan.is_scaled else ()
+    kernel.run(plan.first, *before, a.address, b.address, *between, target.address)
+    if plan.total is None:
+        return Single(kernel, plan.first, before, between)
+    more = finish or (() if plan.is_plain else (0, 0, 0))
+    here.kernel(a.device, plan.total.variant).run(
+        plan.total, m, n, count, plan.parts, *more, target.address, result.address
+    )
+    return None
 
 
 def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
@@ -132,9 +160,9 @@ def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     left, right = ([packed(part(x, which)) for which in (0, 1)] for x in (a, b))
 
     def of_parts(i: int, j: int) -> Tensor:
-        found = empty(result.shape, left[i].dtype, result.device)
-        _launch(left[i], right[j], batch, found)
-        return found
+        product = empty(result.shape, left[i].dtype, result.device)
+        _launch(left[i], right[j], batch, product)
+        return product
 
     write(subtract(of_parts(0, 0), of_parts(1, 1)), part(result, 0))
     write(add(of_parts(0, 1), of_parts(1, 0)), part(result, 1))

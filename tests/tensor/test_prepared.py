@@ -152,6 +152,7 @@ def test_reductions_rows_and_slices_again(data: st.DataObject) -> None:
         lambda a: rk.sum(a, axis=1, keepdims=True), lambda a: rk.max(a, axis=0), lambda a: rk.argmax(a, axis=1),
         lambda a: rk.softmax(a), lambda a: rk.softmax(a, axis=0), lambda a: rk.log_softmax(a),
         lambda a: rk.rms_norm(a, w), lambda a: rk.layer_norm(a, w, w), lambda a: rk.layer_norm(a),
+        lambda a: a @ w, lambda a: w @ a.T, lambda a: a @ a.T, lambda a: rk.matmul(a.T, a),
         lambda a: rk.layer_norm(a, eps=1.0), lambda a: rk.take(a, ids, axis=0), lambda a: rk.take(a, ids, axis=1),
     )  # fmt: skip
     want = [[call(a).numpy() for a in (t, other)] for call in calls if prepared.forget() is None]
