@@ -13,6 +13,7 @@ from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
 from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
+from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.prepared import Key, found, number_key
 from rocmkern.promotion import DEFAULT_FLOAT, Real, Scalar, check_range, promote, promote_scalar
 from rocmkern.runtime import Device
@@ -49,6 +50,7 @@ class Row:
     of_integers: bool | None = None  # the answer of a test where the operand is no float
     of_bool: str | None = None  # the stem for bool where it is another
     of_complex: bool = False  # whether it takes complex dtypes too
+    by_parts: bool = False  # of complex numbers the same function of each part
 
 
 ROWS: Final[dict[str, Row]] = {}
@@ -96,10 +98,11 @@ def unary(
     of_integers: bool | None = None,
     of_bool: str | None = None,
     of_complex: bool = False,
+    by_parts: bool = False,
 ) -> Unary:
     """The function of one operand that a row describes."""
     given: Result = "bool" if accepts in ("test", "logical") else result
-    row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool, of_complex)
+    row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool, of_complex or by_parts, by_parts)
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
         key: Key | None = None
@@ -112,6 +115,8 @@ def unary(
         dtype = working_dtype(row, as_tensor(row.name, x).dtype)
         if row.accepts == "test" and not (dtype.is_float or dtype.is_complex):
             return finish(row.name, filled(x, bool(row.of_integers)), out)
+        if row.by_parts and dtype.is_complex:
+            return finish(row.name, joined(operation(parts(x)), dtype), out)
         if row.accepts == "rounding" and not dtype.is_float:
             return finish(row.name, cast(x, dtype, copy=True), out)
         operand = cast(x, dtype)

@@ -6,6 +6,7 @@ import math
 import pickle
 from typing import Any
 
+import array_api_strict
 import numpy as np
 import pytest
 import torch
@@ -15,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 import rocmkern as rk
 from rocmkern.dtypes import COMPLEX, DType
+from rocmkern.ops.elementwise import ROWS
 from tests.tensor.arrays import Array, arrays, assert_same, laid_out, relaid
 
 BOTH = st.sampled_from(COMPLEX)
@@ -231,6 +233,33 @@ def test_out_and_in_place(data: st.DataObject | None) -> None:
     size = rk.empty((2,))
     assert rk.abs(t, out=size) is size
     np.testing.assert_allclose(size.numpy(), np.abs(t.numpy()), rtol=1e-6)
+
+
+ELEMENTWISE = [n for n in array_api_strict.__all__ if rk._HOME.get(n, "").startswith("rocmkern.ops.rows_")]
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_the_functions_that_take_complex_numbers_are_the_standards(name: str) -> None:
+    """Those that array-api-strict takes are taken, the others are TypeErrors."""
+    call = getattr(rk, name)
+    arity = ROWS[name].arity
+    try:
+        getattr(array_api_strict, name)(*[array_api_strict.asarray([0.5 + 0.25j])] * arity)
+        wanted = True
+    except TypeError:
+        wanted = name.startswith("logical")  # ours take the truth of any dtype
+    if wanted:
+        call(*[rk.asarray([0.5 + 0.25j])] * arity)
+    else:
+        with pytest.raises(TypeError):
+            call(*[rk.asarray([0.5 + 0.25j])] * arity)
+
+
+@given(st.data(), BOTH)
+def test_rounding_is_that_of_the_parts(data: st.DataObject, dtype: DType) -> None:
+    """Halves to even, signed zeros kept."""
+    t, x = data.draw(laid_out(dtype))
+    assert rk.round(t).numpy().tobytes() == np.round(x).tobytes()
 
 
 def test_nan_is_distinct_in_sets() -> None:
