@@ -24,12 +24,12 @@ RK_DEVICE void matmul(const Extents &whole, const Batch &batch, const Strides &l
         const TilePlace place = tile_place(static_cast<u32>(work - number * per_matrix), tile_rows, tile_columns);
         const Share share = size.share(number, batch);
         const BatchOffsets offset = batch.offsets(share.matrix, left, right);
-        const u64 row = static_cast<u64>(place.row) * Shape::rows;
-        const u64 column = static_cast<u64>(place.column) * Shape::columns;
+        const u64 row = static_cast<u64>(uniform(place.row)) * Shape::rows;
+        const u64 column = static_cast<u64>(uniform(place.column)) * Shape::columns;
         typename Tiles::Left a({lhs + offset.left + share.first * left.column, size.m, left.row, left.column}, row);
         typename Tiles::Right b({rhs + offset.right + share.first * right.row, size.n, right.column, right.row}, column);
         barrier();  // the buffers may still be read for the tile before
-        const auto sums = multiply_tile<typename Tiles::Sums>(a, b, share.depth, lds);
+        const auto sums = multiply_tile<typename Tiles::Sums>(a, b, uniform64(share.depth), lds);
         sums.store(Corner<Out, Finish>(dst + number * size.m * size.n, size.m, size.n, row, column, finish));
     }
 }

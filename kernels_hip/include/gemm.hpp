@@ -103,6 +103,9 @@ struct Walk {
         between = along_k ? lines_apart_along * line_stride + along_apart * step_stride : lines_apart_across * line_stride;
         source = from.data + outer * from.outer_stride + first_line() * line_stride + first_along() * step_stride;
         place = along_k ? first_line() + first_along() * Step::pitch : first_line() * Step::pitch + first_along();
+        step_stride = per_lane(step_stride);
+        line_stride = per_lane(line_stride);
+        between = per_lane(between);
     }
     RK_DEVICE u32 first_line() const {
         return along_k ? thread_x() / 2 % Extent : thread_x() / (Extent / quad);
@@ -170,6 +173,7 @@ struct Walk {
 // What becomes of a sum: the element of the result.
 template <typename Out>
 struct Rounded {
+    RK_DEVICE Rounded anew() const { return *this; }
     template <typename Acc>
     RK_DEVICE Out operator()(Acc sum, u64, u64) const {
         return narrow<Out>(static_cast<arith<Out>>(sum));
@@ -183,6 +187,7 @@ struct Scaled {
     const f32 *by_column;
     const f32 *bias;
 
+    RK_DEVICE Scaled anew() const { return {apart(by_row), apart(by_column), apart(bias)}; }
     template <typename Acc>
     RK_DEVICE Out operator()(Acc sum, u64 row, u64 column) const {
         f32 value = static_cast<f32>(sum);
@@ -218,7 +223,7 @@ struct Corner {
           rows_left(left_of(rows, row)),
           columns_left(left_of(columns, column)),
           has_quads(uniform(columns % quad == 0 && is_aligned(matrix + row * columns + column, quad * sizeof(Out)))),
-          finish(how) {}
+          finish(how.anew()) {}
 
     // Four results side by side.
     template <typename Acc>

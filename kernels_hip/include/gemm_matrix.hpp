@@ -109,8 +109,9 @@ struct BlockWalk {
             Pack<T, Width> some;
 #pragma unroll
             for (u32 j = 0; j < Width; ++j) {
-                const T read = first[within(step + j, steps_left) * step_stride];
-                some.lane[j] = step + j < count ? read : T{};
+                const auto read = bit_cast<bits_of<T>>(first[within(step + j, steps_left) * step_stride]);
+                const i32 kept = static_cast<i32>(apart(step + j < count ? ~0u : 0u));  // no scalar register for each
+                some.lane[j] = bit_cast<T>(static_cast<bits_of<T>>(read & static_cast<bits_of<T>>(kept)));
             }
 #pragma unroll
             for (u32 before = 1; before < Lines; ++before) {

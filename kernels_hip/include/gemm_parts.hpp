@@ -26,6 +26,10 @@ RK_DEVICE u64 apart(u64 value) {
     const u64 high = apart(static_cast<u32>(value >> 32));
     return high << 32 | apart(static_cast<u32>(value));
 }
+template <typename T>
+RK_DEVICE T *apart(T *pointer) {
+    return reinterpret_cast<T *>(apart(reinterpret_cast<u64>(pointer)));
+}
 
 // The same for numbers that all lanes share, and that loops turn on.
 RK_DEVICE u64 afresh(u64 value) {
@@ -35,6 +39,11 @@ RK_DEVICE u64 afresh(u64 value) {
     asm volatile("" : "+l"(value));
 #endif
     return value;
+}
+
+RK_DEVICE u64 uniform64(u64 value) {
+    const u64 high = uniform(static_cast<u32>(value >> 32));
+    return high << 32 | uniform(static_cast<u32>(value));
 }
 
 struct Strides {
@@ -88,7 +97,7 @@ struct Extents {
     u64 k;
     u64 part;
 
-    RK_DEVICE Extents anew() const { return {afresh(m), afresh(n), afresh(k), afresh(part)}; }
+    RK_DEVICE Extents anew() const { return {afresh(m), afresh(n), afresh(k), per_lane(part)}; }
     RK_DEVICE u64 parts() const { return k > part ? divide(k - 1, part) + 1 : 1; }
     RK_DEVICE Share share(u64 number, const Batch &batch) const {
         if (k <= part) {

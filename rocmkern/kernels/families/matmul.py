@@ -43,7 +43,7 @@ TILES: Final[dict[str, tuple[Tile, tuple[Pair, ...]]]] = {
     "matmul": (Tile(64, 64, 16, 4, 4), (*SAME, *WIDENING)),
     "matmul_tall": (Tile(128, 64, 16, 8, 4), WIDE),
     "matmul_broad": (Tile(64, 128, 16, 4, 8), WIDE),
-    "matmul_wide": (Tile(128, 128, 16, 8, 8), (*WIDE, *WIDENING)),
+    "matmul_wide": (Tile(128, 128, 8, 8, 8), (*WIDE, *WIDENING)),
     "matmul_large": (Tile(256, 128, 8, 16, 8), ((float32, float32),)),
 }
 
