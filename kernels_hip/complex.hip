@@ -38,7 +38,7 @@ struct Heavy {
 RK_OF_PARTS(uneg, Light, (Z{-z.re, -z.im}))
 RK_OF_PARTS(uconj, Light, (Z{z.re, -z.im}))
 RK_OF_PARTS(usqr, Light, product(z, z))
-RK_OF_PARTS(uabs, Heavy, hypot(z.re, z.im))
+RK_OF_PARTS(uabs, Light, magnitude(z))
 RK_OF_PARTS(uisnan, Light, static_cast<u8>(is_nan(z)))
 RK_OF_PARTS(uisinf, Light, static_cast<u8>(is_infinite(z.re) || is_infinite(z.im)))
 RK_OF_PARTS(uisfinite, Light, static_cast<u8>(is_finite(z.re) && is_finite(z.im)))

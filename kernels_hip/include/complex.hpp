@@ -47,6 +47,14 @@ RK_DEVICE bool is_zero(Complex<F> z) {
 }
 RK_DEVICE f64 not_a_number() { return __builtin_nan(""); }
 
+// |z|: f64 holds the squares of f32 without overflow.
+RK_DEVICE f64 magnitude(c128 z) { return hypot(z.re, z.im); }
+RK_DEVICE f32 magnitude(c64 z) {
+    const f64 x = z.re, y = z.im;
+    const f64 size = sqrt(x * x + y * y);
+    return static_cast<f32>(is_infinite(z.re) || is_infinite(z.im) ? highest<f64>() : size);
+}
+
 template <typename F>
 RK_DEVICE Complex<F> product(Complex<F> x, Complex<F> y) {
     return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
