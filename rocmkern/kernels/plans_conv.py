@@ -12,9 +12,11 @@ from rocmkern.kernels.families import instances
 from rocmkern.kernels.families.conv import TILED
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
 from rocmkern.kernels.tunable import Instance
+from rocmkern.targets import is_ptx
 
 FEWEST_CHANNELS: Final = 8  # per group: with fewer, most of a tile's rows are empty
 MOST_PIXELS: Final = 1 << 30
+DEEP: Final = 256  # steps along channels × kernel from which the second tile is the faster
 
 
 def convolution(
@@ -27,12 +29,14 @@ def convolution(
     device: DeviceInfo,
     *,
     contiguous_weights: bool = True,
+    depth: int = 0,
     tuned: Instance | None = None,
 ) -> LaunchPlan:
     """A plan for conv2d_tiles or conv2d_axes, the two that take any geometry; its variant is the symbol.
 
     `pixels_in` and `pixels_out` are heights times widths; `contiguous_weights` says that the weights of one output
-    channel lie side by side; a `tuned` instance takes the place of the default tile.
+    channel lie side by side, `depth` how many those are. Deep steps pay on NVIDIA, and would leave few blocks in AMD's
+    LDS; a `tuned` instance has a tile of its own.
     """
     per_group = channels_out // groups
     reasons = {
@@ -45,7 +49,8 @@ def convolution(
     if why is not None:
         symbol = f"conv2d_axes_{t.short}"
         return over_units(batch * channels_out * pixels_out, device, variant=symbol, why=f"{why}: a thread an output")
-    tile = instances("conv2d", t.short)[0] if tuned is None else tuned
+    is_deep = is_ptx(device.target) and depth >= DEEP
+    tile = instances("conv2d", t.short)[int(is_deep)] if tuned is None else tuned
     channels, pixels = tile["channels"], tile["pixels"]
     tiles = batch * groups * -(-per_group // channels) * -(-pixels_out // pixels)
     threads = channels // tile["thread_channels"] * pixels // tile["thread_pixels"]
@@ -61,6 +66,7 @@ def planned(
     groups: int,
     t: DType,
     contiguous_weights: bool,
+    depth: int,
     device: DeviceInfo,
     *,
     tuned: Instance | None = None,
@@ -68,4 +74,4 @@ def planned(
     """`convolution` for a result of that shape (b, c, h, w)."""
     batch, channels, height, width = shape
     sizes = batch, channels, pixels_in, height * width, groups
-    return convolution(*sizes, t, device, contiguous_weights=contiguous_weights, tuned=tuned)
+    return convolution(*sizes, t, device, contiguous_weights=contiguous_weights, depth=depth, tuned=tuned)

@@ -43,12 +43,13 @@ def conv2d(
         raise ShapeError(f"conv2d: {weight.shape[0]} output channels in {groups} groups")
     geometry = (groups, *size, *steps, *pads, *spread)
     result = empty((images.shape[0], kernels.shape[0], *size), images.dtype, images.device)
-    here, instance = context(images.device), None
+    here, instance, depth = context(images.device), None, prod(kernels.shape[1:])
     if tuned.tables is not None:
-        problem = kernels.shape[0], images.shape[0] * size[0] * size[1], prod(kernels.shape[1:])
+        problem = kernels.shape[0], images.shape[0] * size[0] * size[1], depth
         instance = tuned.chosen("conv2d", images.device, images.dtype.short, *problem)
     pixels = images.shape[2] * images.shape[3]
-    plan = here.plan(plans_conv.planned, result.shape, pixels, groups, images.dtype, _packs(kernels), tuned=instance)
+    sizes = result.shape, pixels, groups, images.dtype, _packs(kernels), depth
+    plan = here.plan(plans_conv.planned, *sizes, tuned=instance)
     here.kernel(images.device, plan.variant).run(plan, *geometry, *_pointers(images, kernels), result.address)
     return _finished(result, bias, x)
 

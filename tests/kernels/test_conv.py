@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from attrs import evolve
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.kernels import plans_conv
-from rocmkern.kernels.families.conv import FLOATS, NUMBERS, TILED
+from rocmkern.kernels.families.conv import FLOATS, NUMBERS, SHIPPED, TILED
 from rocmkern.runtime import Device
 from tests.kernels import conv_reference as reference
 from tests.kernels.conv_reference import Geometry
@@ -127,7 +128,7 @@ def test_own_geometry_for_each_axis(device: Device, t: DType) -> None:
     rng = np.random.default_rng(3)
     g = Geometry((2, 1), (1, 3), (1, 2), groups=2)
     x, kernel = numbers(rng, t, (2, 6, 7, 9)), numbers(rng, t, (4, 3, 3, 2))
-    for name in ("conv2d_axes", "conv2d_tiles") if t in TILED else ("conv2d_axes",):
+    for name in ("conv2d_axes", *SHIPPED) if t in TILED else ("conv2d_axes",):
         assert_convolution(convolve(device, name, t, x, kernel, g), x, kernel, g, t)
     weights = numbers(rng, t, (6, 2, 3, 2))
     out = g.transposed_out((7, 9), (3, 2))
@@ -137,7 +138,7 @@ def test_own_geometry_for_each_axis(device: Device, t: DType) -> None:
     assert_transposed(dst, x, weights, g, t)
 
 
-@pytest.mark.parametrize("name", ["conv2d_axes", "conv2d_tiles"])
+@pytest.mark.parametrize("name", ["conv2d_axes", *SHIPPED])
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_geometry_convolves(device: Device, name: str, data: st.DataObject) -> None:
@@ -169,7 +170,8 @@ def test_more_pixels_and_channels_than_a_tile(device: Device) -> None:
     for t in TILED:
         x, kernel = numbers(rng, t, (1, 5, 13, 15)), numbers(rng, t, (70, 5, 3, 3))
         g = Geometry(padding=(1, 1))
-        assert_convolution(convolve(device, "conv2d_tiles", t, x, kernel, g, grid=2), x, kernel, g, t)
+        for name in SHIPPED:
+            assert_convolution(convolve(device, name, t, x, kernel, g, grid=2), x, kernel, g, t)
 
 
 def test_sliced_kernel_is_read_by_its_strides(device: Device) -> None:
@@ -303,6 +305,10 @@ def test_plan_takes_tiles_where_they_pay(device: Device) -> None:
     """64 channels of f32 are tiles; depthwise, strided weights, f64 and nothing are not, each for its reason."""
     plan = plans_conv.convolution(16, 64, 3136, 3136, 1, F32, device.info)
     assert plan.variant == "conv2d_tiles_f32" and plan.grid == (400, 1, 1) and plan.block == (256, 1, 1)
+    nvidia = evolve(device.info, arch="sm_90")
+    for depth, variant in ((256, "conv2d_tiles_deep_f32"), (147, "conv2d_tiles_f32")):
+        assert plans_conv.convolution(16, 64, 3136, 3136, 1, F32, nvidia, depth=depth).variant == variant
+        assert plans_conv.convolution(16, 64, 3136, 3136, 1, F32, device.info, depth=depth).variant == plan.variant
     for why, changed in (
         ("1 channels a group fill no tile", {"groups": 64}),
         ("float64 has no tiles", {"t": dtypes.float64}),

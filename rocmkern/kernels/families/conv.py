@@ -15,9 +15,10 @@ NUMBERS: Final = by_size((*INTEGERS, *FLOATS))
 TILED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 # Output channels, pixels and steps along channels × kernel of a tile, and a thread's share of its outputs.
 TILES: Final = (
-    (64, 128, 16, 4, 8), (32, 64, 16, 4, 4), (64, 64, 16, 4, 4), (64, 64, 32, 4, 4), (128, 64, 16, 8, 4),
+    (64, 128, 16, 4, 8), (64, 64, 32, 4, 4), (32, 64, 16, 4, 4), (64, 64, 16, 4, 4), (128, 64, 16, 8, 4),
     (128, 128, 8, 8, 8), (128, 128, 16, 8, 8), (32, 128, 16, 4, 8),
 )  # fmt: skip
+SHIPPED: Final = {"conv2d_tiles": TILES[0], "conv2d_tiles_deep": TILES[1]}
 _GEOMETRY: Final = (
     "groups", "h_out", "w_out", "stride_h", "stride_w", "padding_h", "padding_w", "dilation_h", "dilation_w",
 )  # fmt: skip
@@ -68,7 +69,8 @@ def _direct_parameters(t: DType) -> tuple[Parameter, ...]:
 
 
 def _tiles(dtype: str, tile: Values) -> tuple[KernelSpec, ...]:
-    name = f"conv2d_tiles_{dtype}" if tile == TILES[0] else f"conv2d_tiles_{dtype}_{setting_name(tile)}"
+    kind = next((kind for kind, shipped in SHIPPED.items() if shipped == tile), None)
+    name = f"{kind}_{dtype}" if kind else f"conv2d_tiles_{dtype}_{setting_name(tile)}"
     instance = f"CONV_TILES({name}, {', '.join(map(str, tile))}, {dtype})"
     return (_kernel(name, instance, *_direct_parameters(dtypes.BY_SHORT[dtype])),)
 
@@ -78,7 +80,8 @@ def _own(t: DType) -> Iterator[KernelSpec]:
     for name, transposed in (("conv2d", "false"), ("conv_transpose2d", "true")):
         yield _kernel(f"{name}_axes_{t.short}", f"CONV_AXES({name}, {transposed}, {t.short})", *parameters)
     if t in TILED:
-        yield from _tiles(t.short, TILES[0])
+        for tile in SHIPPED.values():
+            yield from _tiles(t.short, tile)
 
 
 FAMILY: Final = Family(
