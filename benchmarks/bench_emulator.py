@@ -4,17 +4,24 @@
 
 A table for each device, by default one of wave64 and one of wave32.
 
-Columns, in milliseconds: the first launch in this process, the best of the later ones, the first one in a second
-process (which finds on disk what this one compiled), NumPy's best, later launch / NumPy, and CPU time of both (all
-threads; on a busy machine the only times that can be compared).
+Columns, in milliseconds: the first launch in this process, the best of the later ones (once nothing compiles in the
+background any more), the first one in a second process (which finds on disk what this one compiled), NumPy's best,
+later launch / NumPy, and CPU time of both (all threads; on a busy machine the only times that can be compared); later
+launches without AVX-512 / with it, where this CPU has it; vector instructions × lanes that a core executes in a second.
+
+Then, in a process that begins with an empty cache: what it costs to translate kernels of various lengths for tier 0
+and for tier 1, to load them in a second process, and to launch one that does nothing. Milliseconds of CPU time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,11 +31,30 @@ from attrs import frozen
 from scipy.special import ndtr
 
 from rocmkern.dtypes import float32
+from rocmkern.emulator import program
+from rocmkern.emulator.flow import Flow
+from rocmkern.emulator.ir import AVX512_VARIABLE, host_features
+from rocmkern.emulator.machine import Entry, Machine
 from rocmkern.kernels import plans, plans_rows
 from rocmkern.kernels.cache import get_kernel
+from rocmkern.kernels.files import code_objects
+from rocmkern.paths import CACHE_VARIABLE
 from rocmkern.runtime import Device
+from rocmkern.targets import TARGETS
 
 ROUNDS = 8
+WARM_UP = 3  # launches until everything hot is compiled
+VECTOR_UNITS = frozenset({"valu", "lanes", "dual", "state", "memory"})
+TRANSLATED: dict[tuple[str, str], Callable[[int, int, int], bytes]] = {  # arguments from elements, input, output
+    ("fill", "fill_f32"): lambda n, x, out: struct.pack("<QfIQ", out, 1, 0, n),
+    ("affine", "affine_f32"): lambda n, x, out: struct.pack("<QQQQQff", n, 1, 0, x, out, 2.5, -1),
+    ("unary", "uexp_f32"): lambda n, x, out: struct.pack("<QQQQQ", n, 1, 0, x, out),
+    ("unary", "ugelu_erf_f32"): lambda n, x, out: struct.pack("<QQQQQ", n, 1, 0, x, out),
+    ("reduce", "softmax_rows_f32"): lambda n, x, out: struct.pack("<QQQQ", n >> 12, 1 << 12, x, out),
+}
+COUNTED = {"exp": ("unary", "uexp_f32"), "gelu_erf": ("unary", "ugelu_erf_f32")}  # bound by arithmetic
+FEW = 1 << 18  # elements
+EMPTY_LAUNCHES = 2000
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -131,6 +157,9 @@ def measure(device_name: str, log2: int, rounds: int) -> dict[str, list[float]]:
             device.synchronize()
 
         first = _ms(run)
+        for _ in range(WARM_UP if rounds else 0):
+            program.settle()
+            run()
         later, cpu = _best(run, rounds) if rounds else (0.0, 0.0)
         expected = case.reference(x).astype(np.float32).ravel()
         came = out.copy_to_host().view(float32.numpy)[: expected.size]
@@ -140,33 +169,135 @@ def measure(device_name: str, log2: int, rounds: int) -> dict[str, list[float]]:
     return times
 
 
+def _launch(machine: Machine, entry: Entry, arguments: Callable[[int, int, int], bytes], n: int) -> None:
+    x, out = machine.alloc(4 * max(n, 1)), machine.alloc(4 * max(n, 1))
+    machine.launch(entry, (max(n >> 10, 1), 1, 1), (256, 1, 1), 0, arguments(n, x, out))
+    machine.free(out)
+    machine.free(x)
+
+
+def _entry(machine: Machine, family: str, symbol: str) -> Entry:
+    names = machine.target, TARGETS[machine.target].generic or ""
+    (path,) = (p for n in names if n and (p := code_objects() / n / f"{family}.hsaco").exists())
+    return machine.load(path.read_bytes()).kernel(symbol)
+
+
+def _flow(entry: Entry) -> Flow:
+    code = entry.module.program
+    return Flow(dict(code.instructions), code.base + entry.kernel.entry_address - code.text_start)
+
+
+def vector_work(target: str, family: str, symbol: str) -> float:
+    """Vector instructions × lanes for each element, as tier 0 counts them."""
+    machine = Machine(target, compiles=False)
+    entry = _entry(machine, family, symbol)
+    _launch(machine, entry, TRANSLATED[family, symbol], FEW)
+    flow, counts = _flow(entry), entry.module.program.counts
+    waves = sum(
+        counts(b.start)[0] * sum(flow.code[pc][0].unit in VECTOR_UNITS for pc in b.pcs) for b in flow.blocks.values()
+    )
+    return waves * entry.kernel.wave_size / FEW
+
+
+def translation(target: str, cached: bool) -> dict[str, list[float]]:
+    """Per kernel: how many instructions; ms of CPU time for a first launch that does nothing and for compiling it.
+
+    `cached`: what an earlier process compiled is loaded, and nothing else is measured.
+    """
+    machine = Machine(target, compiles=cached)
+    machine.library.load_scheduler()
+    times = {}
+    for (family, symbol), arguments in TRANSLATED.items():
+        entry = _entry(machine, family, symbol)
+        first = _cpu_ms(lambda entry=entry, arguments=arguments: _launch(machine, entry, arguments, 0))  # type: ignore[misc]
+        times[symbol] = [sum(len(b.pcs) for b in _flow(entry).blocks.values()), first]
+        if not cached:
+            _launch(machine, entry, arguments, FEW)
+            times[symbol].append(_cpu_ms(lambda entry=entry: entry.module.program.compile(entry.kernel)))  # type: ignore[misc]
+    return times
+
+
+def _cpu_ms(function: Callable[[], object]) -> float:
+    began = time.thread_time()
+    function()
+    return 1e3 * (time.thread_time() - began)
+
+
+def empty_launch_us(device: Device) -> float:
+    """Microseconds of CPU time that a launch from Python of one workgroup takes which has nothing to do."""
+    kernel, memory = get_kernel("affine", "affine_f32", device), device.alloc(16)
+
+    def several() -> None:
+        for _ in range(EMPTY_LAUNCHES):
+            kernel(0, 1, None, memory, memory, 2.5, -1.0, grid=1, block=64)
+
+    return min(_cpu_ms(several) for _ in range(5)) * 1e3 / EMPTY_LAUNCHES
+
+
+def _child(*options: str, **environment: str) -> Any:
+    command = [sys.executable, __file__, "--json", *options]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment})
+    return json.loads(done.stdout)
+
+
 def table(device: str, log2: int) -> None:
-    """Measures a device, here and in a second process, and prints its table."""
+    """Measures a device, here and in other processes, and prints its table."""
+    options = ("--device", device, "--log2", str(log2))
     times = measure(device, log2, ROUNDS)
-    command = [sys.executable, __file__, "--json", "--device", device, "--log2", str(log2)]
-    second = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    second = _child("measure", *options)
+    without = _child("rounds", *options, **{AVX512_VARIABLE: "0"}) if "avx512f" in host_features() else None
     x = np.random.default_rng(0).normal(size=1 << log2).astype(np.float32)
-    heads = ("first", "later", "2nd proc", "NumPy", "ratio", "CPU", "NumPy CPU", "ratio")
+    heads = ("first", "later", "2nd proc", "NumPy", "ratio", "CPU", "NumPy CPU", "ratio", "AVX2", "G lanes/s")
     print(f"{device}, 2^{log2} f32\n{'':10}" + "".join(f"{h:>10}" for h in heads))
     for case in CASES:
         first, later, cpu = times[case.name]
         wall, numpy_cpu = _best(lambda case=case: case.reference(x), 5)  # type: ignore[misc]
         row = (first, later, second[case.name][0], wall, later / wall, cpu, numpy_cpu, cpu / numpy_cpu)
-        print(f"{case.name:10}" + "".join(f"{v:10.2f}" for v in row), flush=True)
+        text = "".join(f"{v:10.2f}" for v in row)
+        text += f"{without[case.name][2] / cpu:10.2f}" if without else f"{'':10}"
+        if case.name in COUNTED:
+            work = vector_work(device.partition(":")[2], *COUNTED[case.name])
+            text += f"{work * (1 << log2) / cpu / 1e6:10.1f}"
+        print(f"{case.name:10}{text}", flush=True)
+
+
+def costs(device: str) -> None:
+    """Prints what translating, loading and launching cost."""
+    with tempfile.TemporaryDirectory() as folder:
+        cold = _child("translation", "--device", device, **{CACHE_VARIABLE: folder})
+        cached = _child("cached", "--device", device, **{CACHE_VARIABLE: folder})
+    heads = ("instructions", "tier 0", "tier 1", "2nd proc")
+    print(f"{device}, an empty cache\n{'':18}" + "".join(f"{h:>13}" for h in heads))
+    for symbol, (count, first, compiled) in cold.items():
+        row = f"{count:13}{first:13.1f}{compiled:13.1f}{cached[symbol][1]:13.1f}"
+        print(f"{symbol:18}{row}", flush=True)
+    print(f"empty launch: {empty_launch_us(Device(device)):.1f} µs", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", action="append", help="may be repeated")
     parser.add_argument("--log2", type=int, default=24, help="elements, as a power of two")
-    parser.add_argument("--json", action="store_true", help="print the first launches only, for the second process")
+    parser.add_argument(
+        "--json",
+        choices=("measure", "rounds", "translation", "cached"),
+        help="print one part only, for other processes",
+    )
     options = parser.parse_args()
     devices = options.device or ["emulator:gfx942", "emulator:gfx1100"]
+    target = devices[0].partition(":")[2]
+    parts: dict[str, Callable[[], object]] = {
+        "measure": lambda: measure(devices[0], options.log2, 0),
+        "rounds": lambda: measure(devices[0], options.log2, ROUNDS),
+        "translation": lambda: translation(target, False),
+        "cached": lambda: translation(target, True),
+    }
     if options.json:
-        print(json.dumps(measure(devices[0], options.log2, 0)))
+        print(json.dumps(parts[options.json]()))
         return
     for device in devices:
         table(device, options.log2)
+        costs(device)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import struct
 from typing import Final
 
 import numpy as np
-from attrs import define, frozen
+from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from rocmkern.codeobject import Kernel
@@ -109,6 +109,10 @@ class Plan:
     group_slots: tuple[int, int, int]
     wave_slot: int
     float_mode: int
+    wave_tables: tuple[int, int, int] = field(init=False)  # address of `ids`, its bytes per wave, address of `masks`
+
+    def __attrs_post_init__(self) -> None:
+        self.wave_tables = self.ids.ctypes.data, self.ids.strides[0], self.masks.ctypes.data
 
     def argument_block(self, explicit: bytes) -> bytearray:
         """The kernarg segment: what the caller packed, and the hidden arguments."""

@@ -251,7 +251,7 @@ class Launch:
         struct.pack_into(
             "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQI", self.record, 0,
             0, g.groups, *g.grid, 0, g.waves(kernel.wave_size), 0, first, ctypes.addressof(scalars),
-            begin.ids.ctypes.data, begin.ids.strides[0], begin.masks.ctypes.data, *begin.group_slots, begin.wave_slot,
+            *begin.wave_tables, *begin.group_slots, begin.wave_slot,
             kernel.lds_size + g.shared_bytes, self._private_size, self._stride, arena.base, arena.end,
             ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(kernel) else FUEL,
