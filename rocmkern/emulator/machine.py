@@ -8,6 +8,7 @@ import struct
 import threading
 import time
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
@@ -337,11 +338,15 @@ class Launch:
             quota = max(1, int(SLICE_S / max(group_s, 1e-7)))
             took = self._slice(worker, quota)
             if took is None:
+                if self._is_stopped and self._is_overdue and not self._has_fault:
+                    raise self._overdue(crew)
                 if self._is_stopped:
                     return
                 self.machine.return_worker(crew.popleft())
                 turns = PATIENCE - 1
                 continue
+            if self._is_overdue:
+                raise self._overdue(crew)
             done = quota - worker.quota
             group_s = took / done if done else group_s
             turns = 0 if done else turns + 1
@@ -353,7 +358,8 @@ class Launch:
         while True:
             crew[-1].pause()
             took = self._slice(crew[-1], 1)
-            if took is None or self._started == self.geometry.groups or not self._has_room(crew):
+            enough = self._started == self.geometry.groups or not self._has_room(crew)
+            if took is None or enough or self._is_overdue:
                 return
             crew.append(self.machine.take_worker())
             self._prepare(crew[-1])
@@ -377,8 +383,6 @@ class Launch:
         began = time.thread_time()
         while True:
             status = run(address)
-            if status == at.STOPPED and self._is_overdue:
-                raise self._overdue(worker)
             if status in (at.FINISHED, at.STOPPED) or self._has_fault:
                 self._program.warm(kernel, time.thread_time() - began)
                 return None
@@ -390,31 +394,36 @@ class Launch:
                 self._program.warm(kernel, took, next_pc(worker.wave(max(worker.wave_number - 1, 0), self._stride)))
             else:
                 self._program.warm(kernel, took)
-            if self._is_overdue:
-                raise self._overdue(worker)
             return took
 
     @property
     def _is_overdue(self) -> bool:
         return time.monotonic() > self._deadline
 
-    def _overdue(self, worker: Worker) -> KernelTimeout:
-        """Why a launch that took too long does not end, as far as a worker's workgroup tells."""
+    def _overdue(self, crew: Iterable[Worker]) -> KernelTimeout:
+        """Why a launch that took too long does not end, as far as workgroups under way tell."""
         late = f"launch: {self.entry.kernel.name} did not end within {self.machine.timeout_s:g} s"
-        waves = [worker.wave(i, self._stride) for i in range(self.geometry.waves(self.entry.kernel.wave_size))]
-        by_status = defaultdict[int, list[str]](list)
-        for number, wave in enumerate(waves if worker.is_in_group else ()):
-            status = ctypes.c_uint32.from_address(wave + at.WAVE_STATUS).value
-            place = self._position(next_pc(wave)) - (BARRIER_BYTES if status == at.WAITING else 0)
-            by_status[status].append(f"{number} at pc {place:#x}")
-        if not by_status[at.WAITING] or not by_status[at.READY]:
+        groups = [self._by_status(worker) for worker in crew if worker.is_in_group]
+        stuck = [g for g in groups if g[at.WAITING] and g[at.READY]]
+        if not stuck:
             return KernelTimeout(f"{late}; raise the limit if it is right to take that long")
-        group = struct.unpack("<III", ctypes.string_at(waves[0] + at.WAVE_GROUP, 12))
+        waves = max(stuck, key=lambda g: len(g[at.WAITING]))  # others may have begun just now
+        waiting, missing = ([f"{n} at pc {pc:#x}" for n, pc, _ in waves[s]] for s in (at.WAITING, at.READY))
         return BarrierDeadlock(
-            f"{late}: in workgroup {group} these waves wait at a barrier: {', '.join(by_status[at.WAITING])};"
-            f" these did not reach it: {', '.join(by_status[at.READY])}; let every wave that does not end reach it,"
+            f"{late}: in workgroup {waves[at.READY][0][2]} these waves wait at a barrier: {', '.join(waiting)};"
+            f" these did not reach it: {', '.join(missing)}; let every wave that does not end reach it,"
             " or raise the limit if it is right to take that long"
         )
+
+    def _by_status(self, worker: Worker) -> dict[int, list[tuple[int, int, Dims]]]:
+        """The waves of a worker's workgroup by their status: number, place in the kernel, workgroup."""
+        found = defaultdict[int, list[tuple[int, int, Dims]]](list)
+        for number in range(self.geometry.waves(self.entry.kernel.wave_size)):
+            wave = worker.wave(number, self._stride)
+            status = ctypes.c_uint32.from_address(wave + at.WAVE_STATUS).value
+            place = self._position(next_pc(wave)) - (BARRIER_BYTES if status == at.WAITING else 0)
+            found[status].append((number, place, struct.unpack("<III", ctypes.string_at(wave + at.WAVE_GROUP, 12))))
+        return found
 
     def _position(self, address: int) -> int:
         """A code address as a place in the kernel."""
