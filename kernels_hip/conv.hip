@@ -1,6 +1,6 @@
 // conv: convolutions, direct and as matrix products gathered from the image; im2col; pooling; resampling. Candle's
-// kernels have one stride, padding and dilation for both axes; the ones called *_axes and conv2d_tiles have their own for
-// each axis, and groups. Pooling and nearest resampling call dimension 2 "w" and dimension 3 "h", as Candle does.
+// kernels have one stride, padding and dilation for both axes, and pool without padding; the ones called *_axes and
+// conv2d_tiles have their own for each axis, and groups. Pooling and nearest resampling call dimension 2 "w" and dimension 3 "h", as Candle does.
 #include "include/convolve.hpp"
 #include "include/pool.hpp"
 
@@ -78,6 +78,16 @@ namespace rk {
     RK_KERNEL name##_##T(u64, u64 w_k, u64 h_k, u64 w_stride, u64 h_stride, const u64 *info, const T *src,   \
                          T *dst) {                                                                           \
         pool<Window<T>>(w_k, h_k, w_stride, h_stride, extents_2d(info), src, dst);                           \
+    }
+
+#define POOL_AXES(name, Window, T)                                                                           \
+    RK_KERNEL name##_axes_##T(u64 h_out, u64 w_out, u64 h_k, u64 w_k, u64 stride_h, u64 stride_w,            \
+                              u64 padding_h, u64 padding_w, u64 dilation_h, u64 dilation_w,                  \
+                              bool counts_padding, const u64 *info, const T *src, T *dst) {                  \
+        const Extents4 extents = extents_2d(info);                                                           \
+        pool_padded<Window<T>>({extents.dim[2], h_out, h_k, stride_h, padding_h, dilation_h},                \
+                               {extents.dim[3], w_out, w_k, stride_w, padding_w, dilation_w},                \
+                               counts_padding, extents, src, dst);                                           \
     }
 
 #define UPSAMPLE_NEAREST2D(T)                                                                                \

@@ -2,6 +2,7 @@
 // An index equal to its type's maximum is Candle's padding mark, and an index outside the axis is treated alike: it
 // reads as zero and is not written, so that no index leads outside the memory. check_ids finds and reports it.
 #include "include/index.hpp"
+#include "include/ordering.hpp"
 #include "include/math.hpp"
 #include "include/running_sum.hpp"
 
@@ -54,11 +55,53 @@ struct Rows {
     }
 };
 
-// out[l, j, r] = inp[l, ids[j], r]
+constexpr u32 moves_in_flight = 4;
+
+// One row by a line of threads along x: a copy, or zeros.
+template <typename Unit>
+RK_DEVICE void move_row(const Unit *from, bool valid, Unit *to, u64 units) {
+    const u32 line = block_size_x();
+    if (!valid) {
+        for (u64 r = thread_x(); r < units; r += line) {
+            to[r] = Unit{};
+        }
+        return;
+    }
+#pragma unroll 1
+    for (u64 r = thread_x(); r < units; r += moves_in_flight * line) {
+        Unit moved[moves_in_flight];
+#pragma unroll
+        for (u32 m = 0; m < moves_in_flight; ++m) {
+            moved[m] = from[r + m * line < units ? r + m * line : r];
+        }
+        loads_begin_above();
+#pragma unroll
+        for (u32 m = 0; m < moves_in_flight; ++m) {
+            if (r + m * line < units) {
+                to[r + m * line] = moved[m];
+            }
+        }
+    }
+}
+
+// out[l, j, r] = inp[l, ids[j], r] by lines of threads, each a row at a time.
+template <typename Unit, typename I>
+RK_DEVICE void select_rows(u64 units, const Ids<I> &ids, const Unit *inp, Unit *out, u64 left, u64 src_dim, u64 right) {
+    const bool small = units <= 0xffffffffu;
+    const u64 step = static_cast<u64>(grid_x()) * block_size_y();
+#pragma unroll 1
+    for (u64 row = static_cast<u64>(block_x()) * block_size_y() + thread_y(); row * right < units; row += step) {
+        const u64 l = left == 1 ? 0 : divide(row, ids.count, small);
+        const I id = ids.at(row - l * ids.count);
+        const u64 source = l * src_dim + static_cast<u64>(static_cast<i64>(id));
+        move_row(inp + source * right, is_inside(id, src_dim), out + row * right, right);
+    }
+}
+
+// The same by one thread an access, for rows shorter than a line of threads.
 template <typename I, typename Bits>
-RK_DEVICE void index_select(u64 numel, const Ids<I> &ids, const Bits *inp, Bits *out, u64 src_dim, u64 right) {
-    const Rows<Bits> rows(right, inp, out);
-    const u64 units = rows.width == 1 ? numel : numel / (vector_bytes / sizeof(Bits));
+RK_DEVICE void select_units(u64 units, const Ids<I> &ids, const Rows<Bits> &rows, const Bits *inp, Bits *out,
+                            u64 src_dim) {
     const bool small = units <= 0xffffffffu;
 #pragma unroll 1
     for (u64 unit = global_thread(); unit < units; unit += global_threads()) {
@@ -68,6 +111,21 @@ RK_DEVICE void index_select(u64 numel, const Ids<I> &ids, const Bits *inp, Bits 
         const I id = ids.at(row - l * ids.count);
         const u64 source = (l * src_dim + static_cast<u64>(static_cast<i64>(id))) * rows.right + r;
         rows.copy(inp, source, is_inside(id, src_dim), out, unit);
+    }
+}
+
+template <typename I, typename Bits>
+RK_DEVICE void index_select(u64 numel, const Ids<I> &ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 right) {
+    using Vector = Pack<u32, 4>;
+    const Rows<Bits> rows(right, inp, out);
+    const u64 units = rows.width == 1 ? numel : numel / (vector_bytes / sizeof(Bits));
+    if (block_size_y() == 1 && rows.right < block_size_x()) {
+        select_units(units, ids, rows, inp, out, src_dim);
+    } else if (rows.width == 1) {
+        select_rows(units, ids, inp, out, left, src_dim, right);
+    } else {
+        select_rows(units, ids, reinterpret_cast<const Vector *>(inp), reinterpret_cast<Vector *>(out), left, src_dim,
+                    rows.right);
     }
 }
 
@@ -276,13 +334,25 @@ RK_DEVICE bool is_non_zero(T x) {
 // counts[t] = non-zeros among x[t·tile …]
 template <typename T>
 RK_DEVICE void count_non_zeros(u64 numel, u64 tile, const T *x, u64 *counts) {
+    constexpr u32 width = vector_bytes / sizeof(T);
+    using Vector = Pack<T, width>;
     __shared__ u32 scratch[max_waves];
-    const u64 tiles = (numel + tile - 1) / tile;
-    for (u64 t = block_x(); t < tiles; t += grid_x()) {
-        const u64 end = (t + 1) * tile < numel ? (t + 1) * tile : numel;
+    const bool packs = tile % width == 0 && is_aligned(x, vector_bytes);
+    for (u64 t = block_x(); t * tile < numel; t += grid_x()) {
+        const u64 begin = t * tile;
+        const u64 size = begin + tile < numel ? tile : numel - begin;
+        const u64 whole = packs ? size / width : 0;
         u32 count = 0;
-        for (u64 i = t * tile + thread_x(); i < end; i += block_size_x()) {
-            count += is_non_zero(x[i]) ? 1u : 0u;
+#pragma unroll 4
+        for (u64 p = thread_x(); p < whole; p += block_size_x()) {
+            const Vector pack = reinterpret_cast<const Vector *>(x + begin)[p];
+#pragma unroll
+            for (u32 j = 0; j < width; ++j) {
+                count += is_non_zero(pack.lane[j]) ? 1u : 0u;
+            }
+        }
+        for (u64 i = whole * width + thread_x(); i < size; i += block_size_x()) {
+            count += is_non_zero(x[begin + i]) ? 1u : 0u;
         }
         const u32 total = block_reduce<Sum<u32>>(count, scratch);
         if (thread_x() == 0) {
@@ -312,8 +382,7 @@ RK_DEVICE void scan_counts(u64 n, u64 *counts) {
 template <typename T>
 RK_DEVICE void write_non_zeros(u64 numel, u64 tile, const T *x, const u64 *starts, i64 *out) {
     __shared__ u32 scratch[max_waves];
-    const u64 tiles = (numel + tile - 1) / tile;
-    for (u64 t = block_x(); t < tiles; t += grid_x()) {
+    for (u64 t = block_x(); t * tile < numel; t += grid_x()) {
         const u64 end = (t + 1) * tile < numel ? (t + 1) * tile : numel;
         u64 start = starts[t];
         for (u64 base = t * tile; base < end; base += block_size_x()) {
@@ -342,8 +411,8 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
 
 #define INDEX_SELECT(I, T, Bits)                                                                                 \
     RK_KERNEL is_##I##_##T(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, const Bits *inp, \
-                           Bits *out, u64, u64 src_dim, u64 ids_dim, u64 right) {                                \
-        index_select<I, Bits>(numel, {ids, ids_dim, num_dims, info}, inp, out, src_dim, right);                  \
+                           Bits *out, u64 left, u64 src_dim, u64 ids_dim, u64 right) {                           \
+        index_select<I, Bits>(numel, {ids, ids_dim, num_dims, info}, inp, out, left, src_dim, right);            \
     }
 #define GATHER(I, T, Bits)                                                                                  \
     RK_KERNEL gather_##I##_##T(u64 numel, const I *ids, const Bits *inp, Bits *out, u64, u64 src_dim,       \

@@ -46,10 +46,10 @@ namespace rk {
         normalize_block_row(n_cols, src, dst, Softmax<T, false>{});                                          \
     }
 
-// The same with the number of rows, so that a block takes several; `share` and `threads` suit short or long rows.
-#define SOFTMAX_ROWS(name, is_log, share, threads, T)                                                        \
-    RK_BLOCKS_KERNEL(threads, 1024 / threads) name##_##T(u64 rows, u64 cols, const T *src, T *dst) {         \
-        normalize_rows<share>(rows, cols, src, dst, Softmax<T, is_log>{});                                   \
+// The same with the number of rows, so that a block takes several: of up to `threads`, `blocks` of which are to overlap.
+#define SOFTMAX_ROWS(name, is_log, threads, blocks, T)                                                       \
+    RK_BLOCKS_KERNEL(threads, blocks) name##_rows_##T(u64 rows, u64 cols, const T *src, T *dst) {            \
+        normalize_rows(rows, cols, src, dst, Softmax<T, is_log>{});                                          \
     }
 
 #define RMSNORM(T)                                                                                           \
@@ -58,11 +58,11 @@ namespace rk {
         normalize_block_row(n_cols, src, dst, RmsNorm<T>{{alpha, nullptr}, eps});                            \
     }
 
-#define RMSNORM_ROWS(name, share, threads, T)                                                                \
-    RK_BLOCKS_KERNEL(threads, 1024 / threads) name##_##T(u64 rows, u64 cols, f64 eps, const T *src,          \
-                                                         const T *alpha, T *dst) {                           \
+#define RMSNORM_ROWS(threads, blocks, T)                                                                     \
+    RK_BLOCKS_KERNEL(threads, blocks) rmsnorm_rows_##T(u64 rows, u64 cols, f64 eps, const T *src,            \
+                                                       const T *alpha, T *dst) {                             \
         const RmsNorm<T> norm{{alpha, nullptr}, static_cast<arith<T>>(eps)};                                 \
-        normalize_rows<share>(rows, cols, src, dst, norm);                                                   \
+        normalize_rows(rows, cols, src, dst, norm);                                                          \
     }
 
 #define LAYERNORM(T)                                                                                         \
@@ -71,11 +71,11 @@ namespace rk {
         normalize_block_row(n_cols, src, dst, LayerNorm<T>{{alpha, beta}, eps});                             \
     }
 
-#define LAYERNORM_ROWS(name, share, threads, T)                                                              \
-    RK_BLOCKS_KERNEL(threads, 1024 / threads) name##_##T(u64 rows, u64 cols, f64 eps, const T *src,          \
+#define LAYERNORM_ROWS(threads, blocks, T)                                                                   \
+    RK_BLOCKS_KERNEL(threads, blocks) layernorm_rows_##T(u64 rows, u64 cols, f64 eps, const T *src,          \
                                                          const T *alpha, const T *beta, T *dst) {            \
         const LayerNorm<T> norm{{alpha, beta}, static_cast<arith<T>>(eps)};                                  \
-        normalize_rows<share>(rows, cols, src, dst, norm);                                                   \
+        normalize_rows(rows, cols, src, dst, norm);                                                          \
     }
 
 #define ROPE(T)                                                                                              \

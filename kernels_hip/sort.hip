@@ -1,9 +1,11 @@
-// sort: stable order of rows, as positions (argsort), values, or both; search and comparison in sorted data.
+// sort: stable order of rows, as positions (argsort), values, or both; search and comparison in sorted data; the largest
+// of a softmax.
 // Rows that fit a block's registers are sorted by one bitonic network over (key, position), which is stable because no
 // two entries are equal. Longer rows take radix passes of 8 bits: count, scan, scatter.
 #include "include/index.hpp"
 #include "include/order.hpp"
 #include "include/running_sum.hpp"
+#include "include/topk.hpp"
 
 namespace rk {
 
@@ -451,6 +453,11 @@ RK_DEVICE void mark_changes(u64 numel, const T *x, bool *flags) {
                         const u32 *counts, const u32 *totals, u64 rows, u64 ncols, u64 tiles, u32 shift) {       \
         radix_scatter<Key>(keys_in, positions_in, keys_out, positions_out, counts, totals, rows, ncols, tiles,   \
                            shift);                                                                               \
+    }
+#define TOPK_SOFTMAX(T)                                                                                          \
+    RK_BLOCK_KERNEL(256) topk_softmax_##T(const T *gating, f32 *weights, i32 *columns, u64 rows, u32 experts,    \
+                                          u32 k, bool renormalize) {                                             \
+        topk_softmax(gating, weights, columns, rows, experts, k, renormalize);                                   \
     }
 #define SCAN_LINES(name)                                                                                         \
     RK_KERNEL name(u64 lines, u64 n, u32 *counts, u32 *totals) { scan_lines(lines, n, counts, totals); }

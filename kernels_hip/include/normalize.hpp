@@ -6,54 +6,81 @@
 
 namespace rk {
 
-// Registers that a thread gives to its row, in bytes: with 64 a block of 1024 threads has the others it needs, with 128
-// one of 512, of which two then overlap where only one of 1024 would fit.
-constexpr u32 short_share = 64;
-constexpr u32 long_share = 128;
-
-// A thread's packs of its row, widened. Pack p of the row belongs to thread p % width, so that a wave reads in one sweep.
-template <typename T, u32 Bytes>
+// A thread's packs of its row, as they came: short floats are widened at every use, which costs less than the registers
+// for wide ones. Pack p of the row belongs to thread p % width, so that a wave reads in one sweep.
+template <typename T>
 struct CachedRow {
     using Value = arith<T>;
     static constexpr u32 width = vector_bytes / sizeof(T);
-    static constexpr u32 packs = Bytes / sizeof(Value) / width;
+    static constexpr u32 packs = 4;
     using Vector = Pack<T, width>;
-    Value value[packs][width];
+    Vector value[packs];
 
     RK_DEVICE static bool holds(const Team &team, u64 cols) {
         return cols % width == 0 && cols <= static_cast<u64>(team.width) * packs * width;
     }
     RK_DEVICE static u32 number(const Team &team, u32 p) { return team.rank + p * team.width; }
 
-    // Elements past the row's end read as `fill`.
-    RK_DEVICE void load(const Team &team, u32 cols, const T *src, Value fill) {
-        Vector loaded[packs];
+    // In place of packs past the row's end, its first: a load under a condition would wait for the one before.
+    RK_DEVICE void load(const Team &team, u32 cols, const T *src) {
 #pragma unroll
         for (u32 p = 0; p < packs; ++p) {
-            if (number(team, p) < cols / width) {
-                loaded[p] = reinterpret_cast<const Vector *>(src)[number(team, p)];
-            }
+            value[p] = reinterpret_cast<const Vector *>(src)[number(team, p) < cols / width ? number(team, p) : 0];
         }
+        loads_begin_above();
+    }
+    // From here on short floats are widened anew.
+    RK_DEVICE void narrow_again() {
+        if constexpr (!is_same<T, Value>) {
+            using Words = Pack<u32, vector_bytes / sizeof(u32)>;
 #pragma unroll
-        for (u32 p = 0; p < packs; ++p) {
-            const bool inside = number(team, p) < cols / width;
+            for (Vector &pack : value) {
+                Words words = bit_cast<Words>(pack);
 #pragma unroll
-            for (u32 j = 0; j < width; ++j) {
-                value[p][j] = inside ? widen(loaded[p].lane[j]) : fill;
+                for (u32 &word : words.lane) {
+                    word = forgotten(word);
+                }
+                pack = bit_cast<Vector>(words);
             }
         }
     }
     template <typename Step>
-    RK_DEVICE void each(const Team &team, u32 cols, Step step) {
+    RK_DEVICE void each(Step step) {
 #pragma unroll
-        for (u32 p = 0; p < packs; ++p) {
-            if (number(team, p) < cols / width) {
+        for (Vector &pack : value) {
 #pragma unroll
-                for (u32 j = 0; j < width; ++j) {
-                    step(value[p][j]);
-                }
+            for (T &x : pack.lane) {
+                step(x);
             }
         }
+    }
+    // The sum of the terms that this thread holds of the row.
+    template <typename Term>
+    RK_DEVICE Value sum(const Team &team, u32 cols, Term term) {
+        Value sum = 0;
+#pragma unroll
+        for (u32 p = 0; p < packs; ++p) {
+            Value part = 0;
+#pragma unroll
+            for (T &x : value[p].lane) {
+                part += term(x);
+            }
+            sum += number(team, p) < cols / width ? part : 0;
+        }
+        return sum;
+    }
+    // How many of the row's elements this thread's lanes hold together.
+    RK_DEVICE static u32 held_by_wave(const Team &team, u32 cols) {
+        const u32 lanes = lanes_of(team);
+        const u32 all = cols / width;
+        u32 held = 0;
+#pragma unroll
+        for (u32 p = 0; p < packs; ++p) {
+            const u32 first = team.rank / lanes * lanes + p * team.width;
+            const u32 left = first < all ? all - first : 0;
+            held += left < lanes ? left : lanes;
+        }
+        return held * width;
     }
     // dst = result(pack number, element of the pack, value)
     template <typename Begin, typename Result>
@@ -66,7 +93,7 @@ struct CachedRow {
                 Vector out;
 #pragma unroll
                 for (u32 j = 0; j < width; ++j) {
-                    out.lane[j] = narrow<T>(result(context, j, value[p][j]));
+                    out.lane[j] = narrow<T>(result(context, j, widen(value[p].lane[j])));
                 }
                 reinterpret_cast<Vector *>(dst)[n] = out;
             }
@@ -108,7 +135,7 @@ struct Weights {
 
 // The sum over a row that is not cached.
 template <typename T, typename Term>
-RK_DEVICE arith<T> team_sum(const Team &team, u64 cols, Term term) {
+RK_DEVICE arith<T> team_sum(Team &team, u64 cols, Term term) {
     arith<T> sum = 0;
 #pragma unroll 1
     for (u64 i = team.rank; i < cols; i += team.width) {
@@ -127,30 +154,51 @@ RK_DEVICE arith<T> falling_exp(arith<T> x) {
     }
 }
 
+// The exponentials of a wave are summed relative to its own largest value; waves meet once, by both.
 template <typename T, bool Log>
 struct Softmax {
     using Value = arith<T>;
+    using Max = reduction::max<Value>;
+    using Sum = reduction::sum<Value>;
+    static constexpr bool keeps_powers = !Log && is_same<T, Value>;
 
     RK_DEVICE bool is_packed() const { return true; }
-    template <u32 Bytes>
-    RK_DEVICE void cached(const Team &team, u32 cols, const T *src, T *dst) const {
-        CachedRow<T, Bytes> row;
-        row.load(team, cols, src, lowest<Value>());
+    RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
+        CachedRow<T> row;
+        row.load(team, cols, src);
         Value largest = lowest<Value>();
-        row.each(team, cols, [&](Value x) { largest = maximum(largest, x); });
-        largest = team_join<reduction::max<Value>>(team, largest);
-        Value sum = 0;
-        row.each(team, cols, [&](Value &x) {
-            const Value power = falling_exp<T>(x - largest);
-            sum += power;
-            x = Log ? x - largest : power;
+        row.each([&](T x) { largest = maximum(largest, widen(x)); });
+        row.narrow_again();
+        largest = lanes_join<Max>(largest, lanes_of(team));
+        const Value origin = largest == lowest<Value>() ? 0 : largest;  // two infinities have no difference
+        Value sum = row.sum(team, cols, [=](T &x) {
+            const Value power = falling_exp<T>(widen(x) - origin);
+            if constexpr (keeps_powers) {
+                x = power;
+            }
+            return power;
         });
-        sum = team_join<reduction::sum<Value>>(team, sum);
-        const Value factor = Log ? log(sum) : 1 / sum;
-        row.store(team, cols, dst, [](u32) { return 0; },
-                  [=](int, u32, Value x) { return Log ? x - factor : x * factor; });
+        row.narrow_again();
+        sum = lanes_join<Sum>(sum, lanes_of(team));
+        Value top = largest;
+        if (team.width > wave_size) {
+            const auto other = exchange_waves(team, ExpSum<Value>{largest, sum}, ExpSum<Value>{lowest<Value>(), 0});
+            top = lanes_join<Max>(other.largest, max_block_waves);
+            sum = lanes_join<Sum>(other.sum * falling_exp<T>(other.largest - top), max_block_waves);
+        }
+        if constexpr (Log) {
+            const Value log_sum = log(sum);
+            row.store(team, cols, dst, [](u32) { return 0; }, [=](int, u32, Value x) { return (x - top) - log_sum; });
+        } else if constexpr (keeps_powers) {
+            const Value factor = falling_exp<T>(largest - top) / sum;
+            row.store(team, cols, dst, [](u32) { return 0; }, [=](int, u32, Value power) { return power * factor; });
+        } else {
+            const Value factor = 1 / sum;
+            row.store(team, cols, dst, [](u32) { return 0; },
+                      [=](int, u32, Value x) { return falling_exp<T>(x - top) * factor; });
+        }
     }
-    RK_DEVICE void streamed(const Team &team, u64 cols, const T *src, T *dst) const {
+    RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
         using Op = reduction::logsumexp<T>;
         const auto state = team_join<Op>(team, packed_state<Op>(src, 0, cols, team));
         const Value factor = Log ? log(state.sum) : 1 / state.sum;
@@ -172,19 +220,18 @@ struct RmsNorm {
     RK_DEVICE Value factor(Value squares, u64 cols) const {
         return 1 / sqrt(squares / static_cast<Value>(cols) + eps);
     }
-    template <u32 Bytes>
-    RK_DEVICE void cached(const Team &team, u32 cols, const T *src, T *dst) const {
-        CachedRow<T, Bytes> row;
-        row.load(team, cols, src, 0);
-        Value squares = 0;
-        row.each(team, cols, [&](Value x) { squares += x * x; });
+    RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
+        CachedRow<T> row;
+        row.load(team, cols, src);
+        const Value squares = row.sum(team, cols, [](T x) { return widen(x) * widen(x); });
+        row.narrow_again();
         const Value by = factor(team_join<reduction::sum<Value>>(team, squares), cols);
         row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
                   [this, by](const auto &pair, u32 j, Value x) {
                       return weights.apply(x * by, pair.scale.lane[j], pair.shift.lane[j]);
                   });
     }
-    RK_DEVICE void streamed(const Team &team, u64 cols, const T *src, T *dst) const {
+    RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
         const Value squares = team_sum<T>(team, cols, [=](u64 i) { return widen(src[i]) * widen(src[i]); });
         const Value by = factor(squares, cols);
 #pragma unroll 1
@@ -194,7 +241,16 @@ struct RmsNorm {
     }
 };
 
-// Two passes, mean then squared distances from it: a large mean costs no digits.
+// How many values, their mean, and the sum of their squared distances from it.
+template <typename T>
+struct Moments {
+    T count;
+    T mean;
+    T squares;
+};
+
+// Two passes, mean then squared distances from it: a large mean costs no digits. Waves do so each for itself, and meet
+// once: their squares move from their means to the common one.
 template <typename T>
 struct LayerNorm {
     using Value = arith<T>;
@@ -205,26 +261,31 @@ struct LayerNorm {
     RK_DEVICE Value factor(Value squares, u64 cols) const {
         return 1 / sqrt(squares / static_cast<Value>(cols) + eps);
     }
-    template <u32 Bytes>
-    RK_DEVICE void cached(const Team &team, u32 cols, const T *src, T *dst) const {
+    RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
         using Sum = reduction::sum<Value>;
-        CachedRow<T, Bytes> row;
-        row.load(team, cols, src, 0);
-        Value sum = 0;
-        row.each(team, cols, [&](Value x) { sum += x; });
-        const Value mean = team_join<Sum>(team, sum) / static_cast<Value>(cols);
-        Value squares = 0;
-        row.each(team, cols, [&](Value &x) {
-            x -= mean;
-            squares += x * x;
-        });
-        const Value by = factor(team_join<Sum>(team, squares), cols);
+        CachedRow<T> row;
+        row.load(team, cols, src);
+        const u32 lanes = lanes_of(team);
+        const Value held = static_cast<Value>(row.held_by_wave(team, cols));
+        const Value sum = lanes_join<Sum>(row.sum(team, cols, [](T x) { return widen(x); }), lanes);
+        row.narrow_again();
+        Value mean = held > 0 ? sum / held : 0;
+        Value squares = row.sum(team, cols, [=](T x) { return (widen(x) - mean) * (widen(x) - mean); });
+        row.narrow_again();
+        squares = lanes_join<Sum>(squares, lanes);
+        if (team.width > wave_size) {
+            const auto other = exchange_waves(team, Moments<Value>{held, mean, squares}, Moments<Value>{0, 0, 0});
+            mean = lanes_join<Sum>(other.mean * (other.count / static_cast<Value>(cols)), max_block_waves);
+            const Value apart = other.mean - mean;
+            squares = lanes_join<Sum>(other.squares + other.count * apart * apart, max_block_waves);
+        }
+        const Value by = factor(squares, cols);
         row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
-                  [this, by](const auto &pair, u32 j, Value x) {
-                      return weights.apply(x * by, pair.scale.lane[j], pair.shift.lane[j]);
+                  [this, by, mean](const auto &pair, u32 j, Value x) {
+                      return weights.apply((x - mean) * by, pair.scale.lane[j], pair.shift.lane[j]);
                   });
     }
-    RK_DEVICE void streamed(const Team &team, u64 cols, const T *src, T *dst) const {
+    RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
         const Value sum = team_sum<T>(team, cols, [=](u64 i) { return widen(src[i]); });
         const Value mean = sum / static_cast<Value>(cols);
         const Value squares = team_sum<T>(team, cols, [=](u64 i) {
@@ -239,31 +300,39 @@ struct LayerNorm {
     }
 };
 
-// Every row through `norm`. A team without a row of its own keeps the others company at their barriers: its row has no
-// elements.
-template <u32 Bytes, typename T, typename Norm>
-RK_DEVICE void normalize_rows(u64 rows, u64 cols, const T *src, T *dst, const Norm &norm) {
-    const Team team = team_along_x();
-    const bool cached = CachedRow<T, Bytes>::holds(team, cols) && is_aligned(src, vector_bytes) &&
-                        is_aligned(dst, vector_bytes) && norm.is_packed();
+// A team without a row of its own keeps the others company at their barriers: its row has no elements.
+template <bool Cached, typename T, typename Norm>
+RK_DEVICE void normalize_each(Team team, u64 rows, u64 cols, const T *src, T *dst, const Norm &norm) {
     const u64 step = static_cast<u64>(grid_x()) * team.count;
 #pragma unroll 1
     for (u64 first = static_cast<u64>(block_x()) * team.count; first < rows; first += step) {
         const u64 row = first + team.index;
         const u64 count = row < rows ? cols : 0;
         const u64 offset = row < rows ? row * cols : 0;
-        if (cached) {
-            norm.template cached<Bytes>(team, static_cast<u32>(count), src + offset, dst + offset);
+        if constexpr (Cached) {
+            norm.cached(team, static_cast<u32>(count), src + offset, dst + offset);
         } else {
             norm.streamed(team, count, src + offset, dst + offset);
         }
     }
 }
 
+// Every row through `norm`.
+template <typename T, typename Norm>
+RK_DEVICE void normalize_rows(u64 rows, u64 cols, const T *src, T *dst, const Norm &norm) {
+    const Team team = team_along_x();
+    if (cols > 0 && CachedRow<T>::holds(team, cols) && is_aligned(src, vector_bytes) && is_aligned(dst, vector_bytes) &&
+        norm.is_packed()) {
+        normalize_each<true>(team, rows, cols, src, dst, norm);
+    } else {
+        normalize_each<false>(team, rows, cols, src, dst, norm);
+    }
+}
+
 // Candle's launch: one block per row, of any shape. A block whose shape makes no team leaves the row to its first thread.
 template <typename T, typename Norm>
 RK_DEVICE void normalize_block_row(u64 cols, const T *src, T *dst, const Norm &norm) {
-    const Team team = team_of_block();
+    Team team = team_of_block();
     const u64 offset = static_cast<u64>(block_x()) * cols;
     if (team.index == 0) {
         norm.streamed(team, cols, src + offset, dst + offset);

@@ -101,6 +101,41 @@ RK_DEVICE void pool(u64 kernel_h, u64 kernel_w, u64 stride_h, u64 stride_w, cons
     }
 }
 
+// Places of window o of an axis that count for a mean with padding: those before the padded image's end.
+RK_DEVICE u64 places_of_window(const Axis &axis, u64 o) {
+    const u64 left = axis.in + 2 * axis.padding - o * axis.stride;
+    return left < axis.kernel ? left : axis.kernel;
+}
+
+// Windows that reach into padding, which they pass over. `counts_padding` says what a mean is divided by: the window's
+// places, or those inside the image.
+template <typename Window, typename T>
+RK_DEVICE void pool_padded(const Axis &vertical, const Axis &horizontal, bool counts_padding, const Extents4 &src,
+                           const T *image, T *dst) {
+    const u64 count = src.dim[0] * src.dim[1] * vertical.out * horizontal.out;
+#pragma unroll 1
+    for (u64 i = global_thread(); i < count; i += global_threads()) {
+        const Place4 at = place_of(i, src.dim[1], vertical.out, horizontal.out);
+        const T *plane = image + at.image * src.stride[0] + at.channel * src.stride[1];
+        Window window;
+        u64 taken = 0;
+#pragma unroll 1
+        for (u64 k = 0; k < vertical.kernel; ++k) {
+            const u64 y = vertical.forward(at.y, k);
+#pragma unroll 1
+            for (u64 l = 0; y < vertical.in && l < horizontal.kernel; ++l) {
+                const u64 x = horizontal.forward(at.x, l);
+                if (x < horizontal.in) {
+                    window.take(plane[y * src.stride[2] + x * src.stride[3]]);
+                    ++taken;
+                }
+            }
+        }
+        const u64 places = counts_padding ? places_of_window(vertical, at.y) * places_of_window(horizontal, at.x) : taken;
+        dst[i] = window.result(places > 0 ? places : 1);
+    }
+}
+
 // The source position of an output is its number times the scale, rounded down.
 template <typename T>
 RK_DEVICE void upsample_nearest(u64 out_h, u64 out_w, f64 scale_h, f64 scale_w, const Extents4 &src, const T *image,

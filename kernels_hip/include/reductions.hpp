@@ -1,6 +1,7 @@
 // The reductions over a row. Each carries a State: what one element is, what nothing is, how two join (commutatively),
-// and the output that the row's state stands for. f16 and bf16 accumulate in f32, f32 and f64 in themselves, integers
-// in a word that wraps.
+// whether joining a value twice is joining it once, and the output that the row's state stands for. f16 and bf16
+// accumulate in f32, f32 and f64 in themselves, integers in a word that wraps. `in_flight` is how many packs a thread
+// loads before it joins the first: an AMD wave has a hundred scalar registers for the comparisons between them.
 #pragma once
 
 #include "math.hpp"
@@ -59,6 +60,8 @@ namespace reduction {
 
 template <typename T>
 struct sum {
+    static constexpr bool idempotent = false;
+    static constexpr u32 in_flight = 4;
     using State = total<T>;
     using Out = T;
     RK_DEVICE static State identity() { return 0; }
@@ -83,6 +86,8 @@ struct mean : sum<T> {
 
 template <typename T>
 struct max {
+    static constexpr bool idempotent = true;
+    static constexpr u32 in_flight = 4;
     using State = compared<T>;
     using Out = T;
     RK_DEVICE static State identity() { return lowest<State>(); }
@@ -100,6 +105,8 @@ struct min : max<T> {
 
 template <typename T, bool Largest>
 struct arg {
+    static constexpr bool idempotent = true;
+    static constexpr u32 in_flight = 2;
     using Value = compared<T>;
     using State = Found<Value>;
     using Out = u32;
@@ -131,8 +138,21 @@ using argmax = arg<T, true>;
 template <typename T>
 using argmin = arg<T, false>;
 
+// The same with indices of 64 bits, for rows of 2^32 elements and more.
+template <typename T, bool Largest>
+struct wide_arg : arg<T, Largest> {
+    using Out = i64;
+    RK_DEVICE static Out result(const typename arg<T, Largest>::State &state, u64) { return static_cast<i64>(state.index); }
+};
+template <typename T>
+using wide_argmax = wide_arg<T, true>;
+template <typename T>
+using wide_argmin = wide_arg<T, false>;
+
 template <typename T>
 struct any {
+    static constexpr bool idempotent = true;
+    static constexpr u32 in_flight = 4;
     using State = wrapping<T>;
     using Out = bool;
     RK_DEVICE static State identity() { return 0; }
@@ -150,6 +170,8 @@ struct all : any<T> {
 
 template <typename T>
 struct logsumexp {
+    static constexpr bool idempotent = false;
+    static constexpr u32 in_flight = 1;
     using State = ExpSum<arith<T>>;
     using Out = T;
     RK_DEVICE static State identity() { return {lowest<arith<T>>(), 0}; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "index.hpp"
+#include "ordering.hpp"
 #include "reductions.hpp"
 #include "team.hpp"
 
@@ -22,6 +23,7 @@ RK_DEVICE bool is_contiguous(u64 num_dims, const u64 *dims, const u64 *strides) 
 
 template <typename T>
 struct Rows {
+    static constexpr u32 width = vector_bytes / sizeof(T);
     const T *data;
     u64 numel;
     u64 cols;
@@ -35,6 +37,11 @@ struct Rows {
         contiguous = info == nullptr || is_contiguous(num_dims, info, info + num_dims);
         even = contiguous || (num_dims > 0 && info[num_dims - 1] == cols);
     }
+    RK_DEVICE u64 count() const { return cols == 0 ? 0 : divide(numel, cols, numel <= 0xffffffffu); }
+    // Rows or parts of them that begin and end on 16 bytes, elements side by side, and are counted in 32 bits.
+    RK_DEVICE bool are_whole_packs(u64 longest) const {
+        return contiguous && cols % width == 0 && is_aligned(data, vector_bytes) && longest <= 0xffffffffu;
+    }
     RK_DEVICE u64 stride() const { return contiguous ? 1 : info[2 * num_dims - 1]; }
     RK_DEVICE const T *at(u64 row, u64 col) const {
         const u64 linear = row * cols + col;
@@ -42,18 +49,39 @@ struct Rows {
     }
 };
 
-// Packs that a thread loads before it joins the first. An AMD compute unit has the waves to cover one, and not the scalar
-// registers for the comparisons of several.
-#if defined(__NVPTX__)
-constexpr u32 packs_in_flight = 4;
-#else
-constexpr u32 packs_in_flight = 1;
-#endif
-
 // How far a pointer is past a 16-byte boundary, in elements.
 template <typename T>
 RK_DEVICE u32 misalignment(const T *pointer) {
     return static_cast<u32>(reinterpret_cast<u64>(pointer) % vector_bytes) / sizeof(T);
+}
+
+// The state of `packs` aligned packs. Behind the last one a thread takes its first once more, and does not join it where
+// that would change the state: loads under a condition would wait for each other.
+template <typename Op, typename T>
+RK_DEVICE typename Op::State whole_packs_state(const T *data, u64 index, u32 packs, const Team &team) {
+    constexpr u32 width = vector_bytes / sizeof(T);
+    constexpr u32 batch = Op::in_flight;
+    using Vector = u32 __attribute__((ext_vector_type(4)));  // whole words until they are joined
+    const Vector *vectors = reinterpret_cast<const Vector *>(data);
+    typename Op::State state = Op::identity();
+#pragma unroll 1
+    for (u32 p = team.rank; p < packs; p += batch * team.width) {
+        Vector loaded[batch];
+#pragma unroll
+        for (u32 j = 0; j < batch; ++j) {
+            const u32 n = p + j * team.width;
+            loaded[j] = vectors[n < packs ? n : p];
+        }
+        loads_begin_above();
+#pragma unroll
+        for (u32 j = 0; j < batch; ++j) {
+            const u32 n = p + j * team.width;
+            const auto pack = bit_cast<Pack<T, width>>(loaded[j]);
+            const auto joined = Op::join(state, pack_state<Op>(pack, index + static_cast<u64>(n) * width));
+            state = Op::idempotent || n < packs ? joined : state;
+        }
+    }
+    return state;
 }
 
 // The state of `count` adjacent elements; the first is number `index` of its row. Elements outside whole aligned packs
@@ -61,40 +89,23 @@ RK_DEVICE u32 misalignment(const T *pointer) {
 template <typename Op, typename T>
 RK_DEVICE typename Op::State packed_state(const T *data, u64 index, u64 count, const Team &team) {
     constexpr u32 width = vector_bytes / sizeof(T);
-    using Vector = u32 __attribute__((ext_vector_type(4)));  // whole words until they are joined
     u64 head = (width - misalignment(data)) % width;
     head = head < count ? head : count;
     const u64 packs = (count - head) / width;
-    const Vector *vectors = reinterpret_cast<const Vector *>(data + head);
     typename Op::State state = Op::identity();
-    u64 p = team.rank;
-    if constexpr (packs_in_flight > 1) {
-        // Whole batches, without a condition inside: a load under one would be moved to where its value is joined, and a
-        // pack handed on from turn to turn would be waited for where it is handed on.
-        constexpr u32 batch = has_pack<Op, T, width> ? 2 : packs_in_flight;
+    using Vector = u32 __attribute__((ext_vector_type(4)));
+    const Vector *vectors = reinterpret_cast<const Vector *>(data + head);
 #pragma unroll 1
-        for (; p + (batch - 1) * team.width < packs; p += batch * team.width) {
-            Vector loaded[batch];
-#pragma unroll
-            for (u32 j = 0; j < batch; ++j) {
-                loaded[j] = vectors[p + j * team.width];
-            }
-#pragma unroll
-            for (u32 j = 0; j < batch; ++j) {
-                const auto pack = bit_cast<Pack<T, width>>(loaded[j]);
-                state = Op::join(state, pack_state<Op>(pack, index + head + (p + j * team.width) * width));
-            }
-        }
-    }
-#pragma unroll 1
-    for (; p < packs; p += team.width) {
+    for (u64 p = team.rank; p < packs; p += team.width) {
         const auto pack = bit_cast<Pack<T, width>>(vectors[p]);
         state = Op::join(state, pack_state<Op>(pack, index + head + p * width));
     }
+    if (packs * width < count) {
 #pragma unroll 1
-    for (u64 edge = team.rank; edge < count - packs * width; edge += team.width) {
-        const u64 i = edge < head ? edge : edge + packs * width;
-        state = Op::join(state, Op::element(data[i], index + i));
+        for (u64 edge = team.rank; edge < count - packs * width; edge += team.width) {
+            const u64 i = edge < head ? edge : edge + packs * width;
+            state = Op::join(state, Op::element(data[i], index + i));
+        }
     }
     return state;
 }
@@ -111,6 +122,7 @@ RK_DEVICE typename Op::State strided_state(const T *data, u64 stride, u64 index,
             const u64 k = i + j * team.width;
             loaded.lane[j] = data[(k < count ? k : i) * stride];
         }
+        loads_begin_above();
 #pragma unroll
         for (u32 j = 0; j < 4; ++j) {
             const u64 k = i + j * team.width;
@@ -120,7 +132,7 @@ RK_DEVICE typename Op::State strided_state(const T *data, u64 stride, u64 index,
     return state;
 }
 
-// This thread's share of elements begin … end-1 of a row.
+// This thread's share of elements begin … end-1 of a row in any layout.
 template <typename Op, typename T>
 RK_DEVICE typename Op::State partial_state(const Rows<T> &rows, u64 row, u64 begin, u64 end, const Team &team) {
     if (rows.even) {
@@ -137,68 +149,112 @@ RK_DEVICE typename Op::State partial_state(const Rows<T> &rows, u64 row, u64 beg
     return state;
 }
 
-// Each row whole: dst[row]. With no elements there is one row per block, as Candle launches it.
-template <typename Op, typename T>
-RK_DEVICE void reduce_rows(const Rows<T> &rows, typename Op::Out *dst) {
-    const Team team = team_along_x();
-    const u64 count = rows.cols == 0 ? grid_x() : divide(rows.numel, rows.cols);
+// done(item, state) for each item, from the states that share(team, item) gives the threads of a team.
+template <typename Op, typename Share, typename Done>
+RK_DEVICE void reduce_items(Team team, u64 items, Share share, Done done) {
     const u64 step = static_cast<u64>(grid_x()) * team.count;
 #pragma unroll 1
-    for (u64 first = static_cast<u64>(block_x()) * team.count; first < count; first += step) {
-        const u64 row = first + team.index;
+    for (u64 first = static_cast<u64>(block_x()) * team.count; first < items; first += step) {
+        const u64 item = first + team.index;
         typename Op::State state = Op::identity();
-        if (row < count) {
-            state = partial_state<Op>(rows, row, 0, rows.cols, team);
+        if (item < items) {
+            state = share(team, item);
         }
         state = team_join<Op>(team, state);
-        if (row < count && team.rank == 0) {
-            dst[row] = Op::result(state, rows.cols);
+        if (item < items && team.rank == 0) {
+            done(item, state);
         }
+    }
+}
+
+// Each row whole: dst[row]. With no elements there is one row per block, as Candle launches it. Rows of whole packs have
+// a loop of their own, which has the registers for several loads in flight.
+template <typename Op, typename T>
+RK_DEVICE void reduce_rows(const Rows<T> &rows, typename Op::Out *dst) {
+    using State = typename Op::State;
+    const u64 count = rows.cols == 0 ? grid_x() : rows.count();
+    const auto done = [&](u64 row, const State &state) { dst[row] = Op::result(state, rows.cols); };
+    if (rows.are_whole_packs(rows.cols)) {
+        const u32 packs = static_cast<u32>(rows.cols / Rows<T>::width);
+        reduce_items<Op>(
+            team_along_x(), count,
+            [&](const Team &team, u64 row) {
+                return whole_packs_state<Op>(rows.data + row * rows.cols, 0, packs, team);
+            },
+            done);
+    } else {
+        reduce_items<Op>(
+            team_along_x(), count,
+            [&](const Team &team, u64 row) { return partial_state<Op>(rows, row, 0, rows.cols, team); }, done);
     }
 }
 
 // Each row in parts of `part` elements: parts[row * parts_per_row + p], a state each. The last part may be shorter.
 template <typename Op, typename T>
 RK_DEVICE void reduce_parts(const Rows<T> &rows, u64 part, typename Op::State *parts) {
-    const Team team = team_along_x();
-    const u64 per_row = divide(rows.cols + part - 1, part);
-    const u64 count = divide(rows.numel, rows.cols) * per_row;
-    const u64 step = static_cast<u64>(grid_x()) * team.count;
-#pragma unroll 1
-    for (u64 first = static_cast<u64>(block_x()) * team.count; first < count; first += step) {
-        const u64 item = first + team.index;
-        typename Op::State state = Op::identity();
-        if (item < count) {
-            const u64 row = divide(item, per_row);
-            const u64 begin = (item - row * per_row) * part;
-            const u64 end = begin + part < rows.cols ? begin + part : rows.cols;
-            state = partial_state<Op>(rows, row, begin, end, team);
-        }
-        state = team_join<Op>(team, state);
-        if (item < count && team.rank == 0) {
-            parts[item] = state;
-        }
+    using State = typename Op::State;
+    const bool small = rows.numel <= 0xffffffffu && part <= 0xffffffffu;  // then there are not more parts either
+    const u64 per_row = rows.cols == 0 ? 0 : divide(rows.cols - 1, part, small) + 1;
+    const u64 count = rows.count() * per_row;
+    const auto done = [&](u64 item, const State &state) { parts[item] = state; };
+    struct Part {
+        u64 row;
+        u64 begin;
+        u64 end;
+    };
+    const auto part_of = [&](u64 item) {
+        const u64 row = divide(item, per_row, small);
+        const u64 begin = (item - row * per_row) * part;
+        return Part{row, begin, begin + part < rows.cols ? begin + part : rows.cols};
+    };
+    if (rows.are_whole_packs(part < rows.cols ? part : rows.cols) && part % Rows<T>::width == 0) {
+        reduce_items<Op>(
+            team_along_x(), count,
+            [&](const Team &team, u64 item) {
+                const Part at = part_of(item);
+                return whole_packs_state<Op>(rows.data + at.row * rows.cols + at.begin, at.begin,
+                                             static_cast<u32>(at.end - at.begin) / Rows<T>::width, team);
+            },
+            done);
+    } else {
+        reduce_items<Op>(
+            team_along_x(), count,
+            [&](const Team &team, u64 item) {
+                const Part at = part_of(item);
+                return partial_state<Op>(rows, at.row, at.begin, at.end, team);
+            },
+            done);
     }
 }
 
 // The second pass: dst[row] from the row's `per_row` states; `cols` is the number of elements they stand for.
 template <typename Op>
 RK_DEVICE void merge_parts(u64 rows, u64 cols, u64 per_row, const typename Op::State *parts, typename Op::Out *dst) {
-    const Team team = team_along_x();
-    const u64 step = static_cast<u64>(grid_x()) * team.count;
+    using State = typename Op::State;
+    constexpr u32 batch = Op::in_flight;
+    reduce_items<Op>(
+        team_along_x(), rows,
+        [&](const Team &team, u64 row) {
+            const State *states = parts + row * per_row;
+            State state = Op::identity();
 #pragma unroll 1
-    for (u64 first = static_cast<u64>(block_x()) * team.count; first < rows; first += step) {
-        const u64 row = first + team.index;
-        typename Op::State state = Op::identity();
-#pragma unroll 1
-        for (u64 p = team.rank; row < rows && p < per_row; p += team.width) {
-            state = Op::join(state, parts[row * per_row + p]);
-        }
-        state = team_join<Op>(team, state);
-        if (row < rows && team.rank == 0) {
-            dst[row] = Op::result(state, cols);
-        }
-    }
+            for (u64 p = team.rank; p < per_row; p += batch * team.width) {
+                State loaded[batch];
+#pragma unroll
+                for (u32 j = 0; j < batch; ++j) {
+                    const u64 n = p + j * team.width;
+                    loaded[j] = states[n < per_row ? n : p];
+                }
+                loads_begin_above();
+#pragma unroll
+                for (u32 j = 0; j < batch; ++j) {
+                    const State joined = Op::join(state, loaded[j]);
+                    state = Op::idempotent || p + j * team.width < per_row ? joined : state;
+                }
+            }
+            return state;
+        },
+        [&](u64 row, const State &state) { dst[row] = Op::result(state, cols); });
 }
 
 // Candle's older sum: any axes of `info`, each named by its length and contiguous stride, outermost first; the sums are
@@ -213,15 +269,10 @@ RK_DEVICE void sum_axes(u64 numel, u64 num_dims, u64 num_sums, const u64 *info, 
     for (u64 s = 0; s < num_sums; ++s) {
         per_output *= lengths[s];
     }
-    const u64 outputs = per_output == 0 ? 0 : divide(numel, per_output);
-    const Team team = team_of_block();
-    const u64 step = static_cast<u64>(grid_x()) * team.count;
-#pragma unroll 1
-    for (u64 first = static_cast<u64>(block_x()) * team.count; first < outputs; first += step) {
-        const u64 output = first + team.index;
+    const auto share = [&](const Team &team, u64 output) {
         auto state = Op::identity();
 #pragma unroll 1
-        for (u64 i = team.rank; output < outputs && i < per_output; i += team.width) {
+        for (u64 i = team.rank; i < per_output; i += team.width) {
             u64 linear = output;
             u64 rest = i;
 #pragma unroll 1
@@ -235,11 +286,12 @@ RK_DEVICE void sum_axes(u64 numel, u64 num_dims, u64 num_sums, const u64 *info, 
             const u64 offset = contiguous ? linear : strided_offset(linear, numel, num_dims, info, info + num_dims);
             state = Op::join(state, Op::element(inp[offset], i));
         }
-        state = team_join<Op>(team, state);
-        if (output < outputs && team.rank == 0) {
-            out[output] = Op::result(Op::join(Op::element(out[output], 0), state), per_output);
-        }
-    }
+        return state;
+    };
+    reduce_items<Op>(team_of_block(), per_output == 0 ? 0 : divide(numel, per_output), share,
+                     [&](u64 output, const typename Op::State &state) {
+                         out[output] = Op::result(Op::join(Op::element(out[output], 0), state), per_output);
+                     });
 }
 
 }  // namespace rk

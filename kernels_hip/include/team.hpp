@@ -15,6 +15,7 @@ struct Team {
     u32 rank;   // this thread's place in its team
     u32 index;  // this team's place in the block
     u32 count;  // teams per block
+    u32 turn;   // which of two places in LDS the next join takes
 };
 
 RK_DEVICE u32 block_threads() { return block_size_x() * block_size_y() * block_size_z(); }
@@ -28,41 +29,56 @@ RK_DEVICE bool is_team_width(u32 width) {
     return width % wave_size == 0 || (width < wave_size && (width & (width - 1)) == 0);
 }
 
-RK_DEVICE Team team_of(u32 wanted_width) {
-    const u32 width = is_team_width(wanted_width) ? wanted_width : 1;
-    const u32 thread = block_thread();
-    const u32 index = thread / width;
-    return Team{width, thread - index * width, index, block_threads() / width};
+// One team per line of threads along x: the block's shape decides how many rows a block takes.
+RK_DEVICE Team team_along_x() {
+    return is_team_width(block_size_x())
+               ? Team{block_size_x(), thread_x(), thread_y() + block_size_y() * thread_z(),
+                      block_size_y() * block_size_z(), 0}
+               : Team{1, 0, block_thread(), block_threads(), 0};
 }
 
-// One team per line of threads along x: the block's shape decides how many rows a block takes.
-RK_DEVICE Team team_along_x() { return team_of(block_size_x()); }
-
 // One team of the whole block, whatever its shape: Candle's softmax is launched with a block of (1, 32, 1).
-RK_DEVICE Team team_of_block() { return team_of(block_threads()); }
+RK_DEVICE Team team_of_block() {
+    return is_team_width(block_threads()) ? Team{block_threads(), block_thread(), 0, 1, 0}
+                                          : Team{1, 0, block_thread(), block_threads(), 0};
+}
+
+// The team's threads that share this thread's wave.
+RK_DEVICE u32 lanes_of(const Team &team) { return team.width < wave_size ? team.width : wave_size; }
+
+// The join over aligned groups of `lanes` lanes, a power of two, in each of them.
+template <typename Join, typename State>
+RK_DEVICE State lanes_join(State state, u32 lanes) {
+#pragma unroll 1
+    for (u32 mask = lanes >> 1; mask > 0; mask >>= 1) {
+        state = Join::join(state, shuffle_xor(state, mask));
+    }
+    return state;
+}
+
+// The team's wave n gives its state to lane n of every wave of the team, and to lane n of every further max_block_waves
+// lanes; where there is no such wave they get `none`. All threads of the block call it together. The next call writes to
+// the other place, and its barrier is also the one after these reads.
+template <typename State>
+RK_DEVICE State exchange_waves(Team &team, State state, State none) {
+    __shared__ State slots[2][max_block_waves];
+    const u32 waves = team.width / wave_size;
+    State *own = slots[team.turn] + team.index * waves;
+    team.turn ^= 1;
+    if (team.rank % wave_size == 0) {
+        own[team.rank / wave_size] = state;
+    }
+    barrier();
+    const u32 wave = lane() % max_block_waves;
+    return wave < waves ? own[wave] : none;
+}
 
 // The join of all the team's states, in every thread of it. All threads of the block call it together.
 template <typename Join, typename State>
-RK_DEVICE State team_join(const Team &team, State state) {
-    const u32 in_wave = team.width < wave_size ? team.width : wave_size;
-#pragma unroll 1
-    for (u32 mask = in_wave >> 1; mask > 0; mask >>= 1) {
-        state = Join::join(state, shuffle_xor(state, mask));
-    }
+RK_DEVICE State team_join(Team &team, State state) {
+    state = lanes_join<Join>(state, lanes_of(team));
     if (team.width > wave_size) {
-        __shared__ State slots[max_block_waves];
-        const u32 waves = team.width / wave_size;
-        const u32 first = team.index * waves;
-        barrier();  // the slots may still be read from the join before
-        if (team.rank % wave_size == 0) {
-            slots[first + team.rank / wave_size] = state;
-        }
-        barrier();
-        state = slots[first];
-#pragma unroll 1
-        for (u32 wave = 1; wave < waves; ++wave) {
-            state = Join::join(state, slots[first + wave]);
-        }
+        state = lanes_join<Join>(exchange_waves(team, state, Join::identity()), max_block_waves);
     }
     return state;
 }

@@ -10,19 +10,18 @@ from typing import Final
 from attrs import evolve, frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
-from rocmkern.kernels.families.reduce import PACKS, TEAM
+from rocmkern.kernels.families.reduce import NORM_PACKS, NORM_THREADS, PACKS, TEAM
 from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, pack_width
 from rocmkern.kernels.tunable import Instance
 
-CACHED_VALUES: Final = 16  # of its row, that a thread of softmax and the norms keeps in registers
-LONG_TEAM: Final = 512  # threads of a block of long rows
-LONG_ITEMSIZE: Final = 4
 SCANNED: Final = 4  # elements that a thread scans at a time
 RESIDENT: Final = 2048  # threads that a compute unit keeps in flight
-ROUNDS: Final = (
-    8  # blocks per block in flight: more would read the layout and divide the sizes more often than they sum
-)
-LONG_PART: Final = 1 << 15  # elements: a shorter part costs more in its second pass than it gains
+FEW_ROUNDS: Final = 4  # of the threads in flight: fewer leave compute units idle at the end, and rows are split
+ROUNDS: Final = 8  # that splitting aims at
+SHORTEST_PART_BYTES: Final = 1 << 15  # a shorter part costs more in its second pass than it gains
+COLUMN_PART: Final = 128  # the same for the parts of strided rows, in elements
+NARROW_ROW: Final = (1 << 32) - 1  # elements of a row that are counted in 32 bits; longer ones always take parts
+LONG_PART: Final = 1 << 15  # elements of a part of a running total
 
 
 @frozen
@@ -43,22 +42,14 @@ def _power_of_two(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def teams(
-    rows: int, width: int, device: DeviceInfo, *, variant: str, why: str, rounds: int | None = None
-) -> LaunchPlan:
-    """A team of `width` threads a row, and as many rows a block as a block of the usual size holds.
-
-    The grid holds at most `rounds` times the blocks that the device keeps in flight; the rest is strided over.
-    """
+def teams(rows: int, width: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
+    """A team of `width` threads a row, and as many rows a block as a block of the usual size holds."""
     if rows < 0:
         raise ValueError(f"plan: {rows} rows; a size can't be negative")
     width = min(width, device.max_threads_per_block)
     per_block = max(1, min(BLOCK, device.max_threads_per_block) // width)
     wanted = -(-rows // per_block)
-    most = min(device.max_grid[0], WORK_ITEMS // width)
-    if rounds is not None:
-        most = min(most, max(1, rounds * device.compute_units * RESIDENT // (width * per_block)))
-    grid = min(wanted, most)
+    grid = min(wanted, device.max_grid[0], WORK_ITEMS // width)
     plan = LaunchPlan((grid, 1, 1), (width, per_block, 1), 0, variant, why)
     if rows == 0:
         return evolve(plan, why="there is nothing to do")
@@ -89,47 +80,31 @@ def reduction(
     else:
         width, why = 1, "a thread a row: neighbouring rows are neighbours in memory"
     width = min(width, device.max_threads_per_block)
-    fill = 2 * RESIDENT * device.compute_units
-    shortest = LONG_PART if contiguous else LONG_PART // TEAM
-    parts = min(-(-fill // max(rows * width, 1)), cols // shortest)
-    if rows == 0 or parts < 2:
-        return RowPlan(teams(rows, width, device, variant="rows", why=why, rounds=ROUNDS))
+    threads, in_flight = rows * width, RESIDENT * device.compute_units
+    shortest = SHORTEST_PART_BYTES // itemsize if contiguous else COLUMN_PART
+    parts = min(-(-ROUNDS * in_flight // max(threads, 1)), cols // shortest)
+    parts = max(parts, -(-cols // NARROW_ROW))
+    if rows == 0 or parts < 2 or (threads >= FEW_ROUNDS * in_flight and cols <= NARROW_ROW):
+        return RowPlan(teams(rows, width, device, variant="rows", why=why))
     step = packs * pack_width(itemsize)
     part = _round_up(cols, parts * step) // parts
     per_row = -(-cols // part)
     why = f"{why}; {rows} row{'s' if rows > 1 else ''} leave the device idle: {per_row} parts of {part} each"
-    first = teams(rows * per_row, width, device, variant="parts", why=why, rounds=ROUNDS)
-    merge = teams(rows, min(BLOCK, _power_of_two(per_row)), device, variant="merge", why=f"{per_row} states a row")
+    first = teams(rows * per_row, width, device, variant="parts", why=why)
+    most = device.max_threads_per_block
+    merge = teams(
+        rows, min(most, _power_of_two(-(-per_row // PACKS))), device, variant="merge", why=f"{per_row} states a row"
+    )
     return RowPlan(first, part, per_row, merge)
 
 
 def normalization(rows: int, cols: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
-    """A plan for softmax and log_softmax; its variant is what follows their names in the symbol.
-
-    `rows` keep 16 values a thread and take blocks of up to 1024 threads, `long_rows` 32 and up to 512, so that two such
-    blocks overlap where the row fills either.
-    """
-    return _kept_rows(rows, cols, itemsize, device, LONG_ITEMSIZE)
-
-
-def norm(rows: int, cols: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
-    """The same for rmsnorm and layernorm, whose long rows hold addresses of weights besides.
-
-    In 4-byte values these spilled on an H100, and took 1.4 to 1.7 times as long as `rows`.
-    """
-    return _kept_rows(rows, cols, itemsize, device, LONG_ITEMSIZE // 2)
-
-
-def _kept_rows(rows: int, cols: int, itemsize: int, device: DeviceInfo, largest_long: int) -> LaunchPlan:
-    shortest = min(CACHED_VALUES, PACKS * pack_width(itemsize))
-    whole = cols % pack_width(itemsize) == 0
-    threads = _power_of_two(-(-cols // shortest))
-    is_long = itemsize <= largest_long and whole and LONG_TEAM < threads <= 2 * LONG_TEAM
-    width = min(threads // 2 if is_long else threads, device.max_threads_per_block)
-    fits = whole and cols <= width * shortest * (2 if is_long else 1)
+    """A plan for softmax, log_softmax, rmsnorm and layernorm of whole rows."""
+    values = NORM_PACKS * pack_width(itemsize)
+    width = min(_power_of_two(-(-cols // values)), NORM_THREADS[itemsize], device.max_threads_per_block)
+    fits = cols % pack_width(itemsize) == 0 and cols <= width * values
     why = f"rows of {cols} are {'kept in registers, read once' if fits else 'read once a pass'}"
-    variant = "long_rows" if is_long else "rows"
-    return evolve(teams(rows, width, device, variant=variant, why=why), variant=variant)
+    return teams(rows, width, device, variant="rows", why=why)
 
 
 def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:

@@ -12,6 +12,7 @@ from attrs import frozen
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.errors import ShapeError
 from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, over_units
+from rocmkern.kernels.plans_rows import teams
 
 ENTRIES_PER_THREAD: Final = 8
 SORT_BLOCK: Final = 512  # the largest block of sort_rows
@@ -120,3 +121,9 @@ def candle_argsort(rows: int, ncols: int, device: DeviceInfo) -> LaunchPlan:
         )
     block = min(1024, device.max_threads_per_block, pad)
     return LaunchPlan((rows, 1, 1), (block, 1, 1), 4 * pad, "LDS", "a block a row, positions in LDS")
+
+
+def top_k_softmax(rows: int, experts: int, device: DeviceInfo) -> LaunchPlan:
+    """A plan for topk_softmax_*: lanes of one wave for each row, as many as keep about eight values each."""
+    lanes = min(device.wave_size, _power_of_two_from(-(-experts // ENTRIES_PER_THREAD)))
+    return teams(rows, lanes, device, variant="rows", why=f"{lanes} lane{'s' if lanes > 1 else ''} a row of {experts}")

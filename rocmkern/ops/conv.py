@@ -129,14 +129,40 @@ def conv_transpose1d(
     return squeeze(found, 2)
 
 
-def avg_pool2d(x: Tensor, window: Pair, /, *, stride: Pair | None = None) -> Tensor:
-    """The mean of each whole window; the stride is the window by default."""
-    return _pooled("avg_pool2d", x, window, stride)
+def avg_pool2d(
+    x: Tensor,
+    window: Pair,
+    /,
+    *,
+    stride: Pair | None = None,
+    padding: Pair = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of images (b, c, h, w); the stride is the window by default.
+
+    `padding` zeros lie around the image, and count in the mean unless `count_include_pad` is false. With `ceil_mode`
+    windows may reach beyond the end, where nothing counts. As PyTorch has it.
+    """
+    return _pooled("avg_pool2d", x, window, stride, padding, 1, ceil_mode, count_include_pad)
 
 
-def max_pool2d(x: Tensor, window: Pair, /, *, stride: Pair | None = None) -> Tensor:
-    """The largest value of each whole window, NaN where there is one; the stride is the window by default."""
-    return _pooled("max_pool2d", x, window, stride)
+def max_pool2d(
+    x: Tensor,
+    window: Pair,
+    /,
+    *,
+    stride: Pair | None = None,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The largest value of each window of images (b, c, h, w), NaN where there is one.
+
+    The stride is the window by default. Padding is never the largest; `dilation` is the distance of a window's places. With `ceil_mode` windows may reach
+    beyond the end. As PyTorch has it.
+    """
+    return _pooled("max_pool2d", x, window, stride, padding, dilation, ceil_mode, False)
 
 
 def interpolate(x: Tensor, size: tuple[int, int], /, *, mode: str = "nearest", align_corners: bool = False) -> Tensor:
@@ -161,19 +187,33 @@ def interpolate(x: Tensor, size: tuple[int, int], /, *, mode: str = "nearest", a
     return cast(result, x.dtype)
 
 
-def _pooled(name: str, x: Tensor, window: Pair, stride: Pair | None) -> Tensor:
+def _pooled(
+    name: str, x: Tensor, window: Pair, stride: Pair | None, padding: Pair, dilation: Pair, ceil: bool, counts: bool
+) -> Tensor:
     images = _images(name, x)
-    lengths = _pair(name, window)
+    lengths, pads, spread = (_pair(name, p) for p in (window, padding, dilation))
     steps = lengths if stride is None else _pair(name, stride)
-    size = tuple((n - k) // s + 1 for n, k, s in zip(images.shape[2:], lengths, steps, strict=True))
+    if 0 in lengths + steps + spread:
+        raise ShapeError(f"{name}: window {lengths}, stride {steps}, dilation {spread}; use numbers from 1 on")
+    reach = tuple(d * (k - 1) + 1 for k, d in zip(lengths, spread, strict=True))
+    if any(2 * p > r for p, r in zip(pads, reach, strict=True)):
+        raise ShapeError(f"{name}: padding {pads} of windows that cover {reach}; use half of that at most")
+    size = tuple(map(_windows, images.shape[2:], reach, steps, pads, (ceil, ceil)))
     if min(size) <= 0:
         raise ShapeError(f"{name}: window {lengths} does not fit image {images.shape[2:]}")
     result = empty((*images.shape[:2], *size), images.dtype, images.device)
     info = layout_info(images.device, images.shape + images.strides)
-    kernel(images.device, f"{name}_{images.dtype.short}")(
-        result.size, images.size, *lengths, *steps, info, images.address, result.address
+    kernel(images.device, f"{name}_axes_{images.dtype.short}")(
+        result.size, *size, *lengths, *steps, *pads, *spread, counts, info, images.address, result.address
     )
     return cast(result, x.dtype)
+
+
+def _windows(length: int, reach: int, step: int, pad: int, ceil: bool) -> int:
+    """How many windows an axis has: whole ones, or with `ceil` also one that begins inside the image or before it."""
+    room = length + 2 * pad - reach
+    count = (-(-room // step) if ceil else room // step) + 1
+    return count - 1 if ceil and (count - 1) * step >= length + pad else count
 
 
 def _images(name: str, x: Tensor) -> Tensor:

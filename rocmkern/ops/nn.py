@@ -41,9 +41,8 @@ def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...
         columns = x.shape[-1]
         rows = x.size // columns
         here = context(x.device)
-        make = plans_rows.norm if name.endswith("norm") else plans_rows.normalization
-        plan = here.plan(make, rows, columns, x.dtype.itemsize)
-        chosen = here.kernel(x.device, f"{name}_{plan.variant}_{x.dtype.short}")
+        plan = here.plan(plans_rows.normalization, rows, columns, x.dtype.itemsize)
+        chosen = here.kernel(x.device, f"{name}_rows_{x.dtype.short}")
         chosen.run(plan, rows, columns, *before, source.address, *after, result.address)
         if source is x:
             chosen.keep(key, plan, result, (rows, columns, *before))

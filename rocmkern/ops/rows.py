@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import bool_, uint32
+from rocmkern.dtypes import int64
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_rows
-from rocmkern.kernels.families.reduce import accumulator, state_bytes
-from rocmkern.kernels.plans_rows import RowPlan
+from rocmkern.kernels.families.reduce import INDEXED, accumulator, compared, output, state_bytes
+from rocmkern.kernels.plans_rows import NARROW_ROW, RowPlan
 from rocmkern.layout import Layout, collapse
 from rocmkern.ops import tuned
 from rocmkern.ops.creation import full
@@ -17,9 +17,7 @@ from rocmkern.ops.launch import context, empty, layout_info
 from rocmkern.ops.prepared import found
 from rocmkern.tensor import Tensor
 
-_INDEX_OPS: Final = ("argmin", "argmax")
-_BOOL_OPS: Final = ("any", "all")
-_WITHOUTIDENTITY: Final = ("min", "max", "argmin", "argmax")
+_WITHOUT_IDENTITY: Final = ("min", "max", *INDEXED)
 IDENTITY: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": float("nan"), "logsumexp": float("-inf")}
 
 
@@ -33,12 +31,13 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
     layout = x.layout.permute((*kept, *axes))
     rows = prod(layout.shape[: len(kept)])
     columns = prod(layout.shape[len(kept) :])
-    given = uint32 if op in _INDEX_OPS else bool_ if op in _BOOL_OPS else x.dtype
+    wide = op in INDEXED and columns > NARROW_ROW
+    given = int64 if wide else output(op, x.dtype)
     shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes)
     if rows == 0:
         return empty(shape, given, x.device)
     if columns == 0:
-        if op in _WITHOUTIDENTITY:
+        if op in _WITHOUT_IDENTITY:
             raise ShapeError(f"{op}: shape {x.shape} has no elements along axes {axes}; there is no {op}")
         return full(shape, IDENTITY[op], dtype=given, device=x.device)
     result = empty(shape, given, x.device)
@@ -59,9 +58,8 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
     here.kernel(x.device, f"split_{op}_{x.dtype.short}").run(
         plan.first, rows * columns, columns, plan.part, *layout_words, x.address, states.address
     )
-    here.kernel(x.device, f"merge_{op}_{x.dtype.short}").run(
-        plan.merge, rows, columns, plan.parts_per_row, states.address, result.address
-    )
+    merge = f"merge_wide_{op}_{compared(x.dtype).short}" if wide else f"merge_{op}_{x.dtype.short}"
+    here.kernel(x.device, merge).run(plan.merge, rows, columns, plan.parts_per_row, states.address, result.address)
     return result
 
 

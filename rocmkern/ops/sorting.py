@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import int64, uint32
+from rocmkern.dtypes import float32, int32, int64, uint32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_sort
 from rocmkern.kernels.catalogue import bits_type
+from rocmkern.kernels.families.sort import GATED, MOST_EXPERTS
 from rocmkern.kernels.plans_sort import SortPlan
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import packed
@@ -45,6 +46,23 @@ def top_k(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> tupl
         raise ShapeError(f"top_k: {k} of {rows.shape[-1]} values; use 0..{rows.shape[-1]}")
     values, positions = _sorted(rows, largest, k, values=True, indices=True)
     return moveaxis(values, -1, at), moveaxis(positions, -1, at)
+
+
+def top_k_softmax(gating: Tensor, k: int, renormalize: bool) -> tuple[Tensor, Tensor] | None:
+    """The k largest of each row's softmax as float32 and their columns as int32, by one kernel where one takes them.
+
+    `gating` has rows of at least k values. With `renormalize` what is left of a row sums to 1.
+    """
+    rows, experts = gating.shape
+    if gating.dtype not in GATED or experts > MOST_EXPERTS:
+        return None
+    source, device = packed(gating), gating.device
+    weights, columns = empty((rows, k), float32, device), empty((rows, k), int32, device)
+    plan = context(device).plan(plans_sort.top_k_softmax, rows, experts)
+    kernel(device, f"topk_softmax_{gating.dtype.short}").run(
+        plan, source.address, weights.address, columns.address, rows, experts, k, renormalize
+    )
+    return weights, columns
 
 
 def _rows(operation: str, x: Tensor, axis: int) -> tuple[int, Tensor]:

@@ -23,7 +23,7 @@ from rocmkern.ops.manipulation import matrix_transpose, permute_dims, reshape
 from rocmkern.ops.nn import softmax
 from rocmkern.ops.reduction import sum as sum_of
 from rocmkern.ops.rows_binary import add, divide
-from rocmkern.ops.sorting import top_k
+from rocmkern.ops.sorting import top_k, top_k_softmax
 from rocmkern.packages.args import KernelArgs
 from rocmkern.packages.choice import Choice, KernelTable
 from rocmkern.packages.kinds import (
@@ -122,6 +122,9 @@ def topk_softmax(
     dtype = _DTYPE_NAMES.get(gating.dtype, gating.dtype.name)
     decision = decide(TOPKSOFTMAX, package, gating.device, tokens=tokens, num_experts=experts, topk=k, dtype=dtype)
     if decision.choice is None or not tokens:
+        fused = top_k_softmax(gating, k, renormalize)
+        if fused is not None:
+            return fused
         weights, columns = top_k(softmax(cast(gating, float32)), k)
         weights = divide(weights, sum_of(weights, axis=-1, keepdims=True)) if renormalize else weights
         return weights, cast(columns, int32)

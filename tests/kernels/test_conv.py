@@ -238,6 +238,38 @@ def test_pooling_takes_whole_windows(device: Device, t: DType) -> None:
             np.testing.assert_array_equal(dst, np.trunc(windows.sum(axis=-1) / windows.shape[-1]).astype(t.numpy))
 
 
+@pytest.mark.parametrize("t", NUMBERS, ids=str)
+@pytest.mark.parametrize("counts", [False, True])
+def test_pooling_with_padding(device: Device, t: DType, counts: bool) -> None:
+    """Windows that reach into padding and, by the last row, beyond it: passed over, and counted in a mean or not."""
+    rng = np.random.default_rng(9)
+    x = numbers(rng, t, (2, 7, 8, 3)).transpose(0, 3, 1, 2)
+    kernel, stride, padding, dilation, out = (3, 2), (2, 3), (1, 1), (2, 1), (4, 3)
+    ends = [(out[a] - 1) * stride[a] + dilation[a] * (kernel[a] - 1) + 1 for a in (0, 1)]
+    inside = np.zeros(x.shape, np.bool_) | True
+    room = [(0, 0), (0, 0), *((padding[a], max(ends[a], x.shape[2 + a])) for a in (0, 1))]
+    values, there = np.pad(wide(x, t), room), np.pad(inside, room)
+
+    def windows(padded: Array) -> Array:
+        rows = (np.arange(out[0]) * stride[0])[:, None] + np.arange(kernel[0]) * dilation[0]
+        columns = (np.arange(out[1]) * stride[1])[:, None] + np.arange(kernel[1]) * dilation[1]
+        return padded[:, :, rows[:, None, :, None], columns[None, :, None, :]].reshape(2, 3, *out, -1)
+
+    chosen, held = windows(values), windows(there)
+    dst = np.zeros((2, 3, *out), t.numpy)
+    sizes = (*out, *kernel, *stride, *padding, *dilation, counts)
+    run(device, f"max_pool2d_axes_{t.short}", *sizes, info(x), root(x), dst, grid=2)
+    assert held.any(axis=-1).all()
+    np.testing.assert_array_equal(wide(dst, t), np.where(held, chosen, chosen.min()).max(axis=-1))
+    places = [np.minimum(kernel[a], x.shape[2 + a] + 2 * padding[a] - np.arange(out[a]) * stride[a]) for a in (0, 1)]
+    divisor = places[0][:, None] * places[1] if counts else held.sum(axis=-1)
+    run(device, f"avg_pool2d_axes_{t.short}", *sizes, info(x), root(x), dst, grid=1)
+    if t.is_float:
+        assert_sums(dst, chosen.sum(axis=-1) / divisor, np.abs(chosen).sum(axis=-1) / divisor, t, 2 * chosen.shape[-1])
+    else:
+        np.testing.assert_array_equal(dst, np.trunc(chosen.sum(axis=-1) / divisor).astype(t.numpy))
+
+
 @pytest.mark.parametrize("t", FLOATS, ids=str)
 def test_max_pooling_keeps_nan(device: Device, t: DType) -> None:
     """A window with a NaN is NaN; a window of -inf is -inf."""

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmkern.dtypes import BY_SHORT, REAL, DType
+from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.catalogue import INTEGERS
 from rocmkern.kernels.families.indexing import FAMILY, ids_for
@@ -76,6 +77,23 @@ def test_select_moves_whole_rows(device: Device, short: str, right: int) -> None
     out = np.zeros((5, right), dtype.numpy)
     run(device, f"is_u32_{short}", out.size, 1, None, ids, inp, out, 1, 7, 5, right, grid=3)
     assert same_bits(out, inp[ids])
+
+
+@pytest.mark.parametrize("short", ["u8", "f32", "f64"])
+@pytest.mark.parametrize("right", [3, 4, 64, 1000, 4096])
+def test_select_takes_any_geometry(device: Device, short: str, right: int) -> None:
+    """Rows by lines of threads, by a thread an access, as the plan has it; ids outside read as zeros."""
+    rng = np.random.default_rng(right)
+    dtype = BY_SHORT[short]
+    inp = bits(rng, dtype, (2, 7, right))
+    ids = random_ids(rng, BY_SHORT["i64"], 7, 9)
+    kept = valid(ids, 7)
+    want = np.where(kept[:, None], inp[:, np.where(kept, ids, 0)], np.zeros((), dtype.numpy))
+    plan = plans_indexing.index_select(18, right, dtype.itemsize, device.info)
+    for grid, block in ((3, 64), (2, (4, 16)), (1, (1, 64)), (5, (64, 2)), (plan.grid[0], plan.block)):
+        out = np.zeros((2, 9, right), dtype.numpy)
+        run(device, f"is_i64_{short}", out.size, 0, None, ids, inp, out, 2, 7, 9, right, grid=grid, block=block)  # type: ignore[arg-type]
+        assert same_bits(out, want)
 
 
 def test_select_reads_strided_ids_by_their_strides(device: Device) -> None:
@@ -244,7 +262,7 @@ def test_nonzero_positions_ascend(device: Device, short: str) -> None:
     rng = np.random.default_rng(13)
     x = small_numbers(rng, BY_SHORT[short], 2500)
     want = np.flatnonzero(x.astype(np.float64) != 0)
-    for tile, grid, block in ((512, 2, 256), (1000, 9, 64)):
+    for tile, grid, block in ((512, 2, 256), (1000, 9, 64), (99, 3, 64)):
         tiles = -(-x.size // tile)
         counts = np.zeros(tiles + 1, np.uint64)
         run(device, f"nonzero_count_{short}", x.size, tile, x, counts, grid=grid, block=block)

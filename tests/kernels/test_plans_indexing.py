@@ -9,17 +9,22 @@ from rocmkern.kernels import plans_indexing
 from tests.kernels.test_plans import device, threads
 
 
-def test_rows_of_whole_vectors_take_a_thread_for_each() -> None:
-    """2^17 rows of 1024 f32 are 2^25 accesses of 16 bytes: 2^17 blocks, not four times as many that would idle."""
+def test_rows_of_whole_vectors_take_a_line_of_threads() -> None:
+    """2^17 rows of 1024 f32 are 256 accesses of 16 bytes each: 64 threads with four in flight, four rows a block."""
     plan = plans_indexing.index_select(1 << 17, 1024, 4, device())
-    assert plan.grid == (1 << 17, 1, 1) and plan.block == (256, 1, 1) and plan.variant == "packs"
-    assert plans_indexing.index_select(1 << 17, 1024, 2, device()).grid == (1 << 16, 1, 1)
+    assert plan.grid == (1 << 15, 1, 1) and plan.block == (64, 4, 1) and plan.variant == "runs"
+    assert plans_indexing.index_select(1 << 17, 1024, 2, device()).block == (32, 8, 1)
 
 
-@given(st.integers(0, 5000), st.integers(0, 300), st.sampled_from([1, 2, 4, 8]))
-def test_every_unit_has_its_thread(slices: int, right: int, itemsize: int) -> None:
-    """Elements where runs end between 16-byte boundaries."""
-    plan = plans_indexing.index_select(slices, right, itemsize, device())
-    width = 16 // itemsize if right * itemsize % 16 == 0 else 1
-    units = slices * right // width
-    assert units <= threads(plan) < units + 256
+@given(st.integers(0, 5000), st.integers(0, 3000), st.sampled_from([1, 2, 4, 8]), st.sampled_from([64, 1024]))
+def test_every_access_has_its_thread(slices: int, right: int, itemsize: int, max_threads: int) -> None:
+    """Elements where runs end between 16-byte boundaries; a thread has at most four accesses of a run in flight."""
+    plan = plans_indexing.index_select(slices, right, itemsize, device(max_threads=max_threads))
+    accesses = right * itemsize // 16 if right * itemsize % 16 == 0 else right
+    assert plan.block[0] * plan.block[1] <= max_threads and plan.is_empty == (slices * right == 0)
+    if plan.variant == "runs":
+        assert slices <= plan.grid[0] * plan.block[1] < slices + plan.block[1]
+        assert plan.block[0] <= accesses
+    else:
+        assert accesses < 4 or not slices * right
+        assert slices * accesses <= threads(plan) < slices * accesses + 256

@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocmkern.kernels import plans_rows
+from rocmkern.kernels.families.reduce import NORM_THREADS
 from rocmkern.kernels.plans import LaunchPlan
 from tests.kernels.test_plans import device
 
@@ -39,6 +40,15 @@ def test_parts_cover_rows_exactly(
         assert plan.part % (16 // itemsize) == 0
 
 
+@given(st.integers(1, 1 << 12), st.integers((1 << 32) - 2, 1 << 40), ITEMSIZE, st.booleans())
+@example(1 << 12, 1 << 32, 1, True)
+def test_rows_of_more_than_32_bits_take_parts(rows: int, cols: int, itemsize: int, contiguous: bool) -> None:
+    """Their indices need the second pass's 64 bits, however many rows there are; a part is counted in 32."""
+    plan = plans_rows.reduction(rows, cols, itemsize, device(), contiguous=contiguous)
+    if cols > plans_rows.NARROW_ROW:
+        assert plan.merge is not None and plan.part <= plans_rows.NARROW_ROW
+
+
 def test_one_row_of_a_billion_fills_the_device() -> None:
     """1×2³⁰ takes as many blocks as the device keeps in flight, and merges their states."""
     plan = plans_rows.reduction(1, 1 << 30, 4, device())
@@ -48,30 +58,35 @@ def test_one_row_of_a_billion_fills_the_device() -> None:
 
 
 def test_short_rows_share_a_block() -> None:
-    """2²⁰ rows of 256 f32: 16 threads a row, 16 rows a block, and each block several times that."""
+    """2²⁰ rows of 256 f32: 16 threads a row, 16 rows a block, and a block for all of them."""
     plan = plans_rows.reduction(1 << 20, 256, 4, device())
-    assert plan.merge is None and plan.first.block == (16, 16, 1) and plan.first.grid == (8 * 304 * 8, 1, 1)
-    assert plan.first.variant == "rows, striding" and "65536 blocks' work" in plan.first.why
+    assert plan.merge is None and plan.first.block == (16, 16, 1) and plan.first.grid == (1 << 16, 1, 1)
 
 
-@given(ROWS, COLUMNS, ITEMSIZE, st.sampled_from([64, 1024]))
+def test_a_few_long_rows_are_split_and_many_are_not() -> None:
+    """256 rows of 2²⁰ take parts for eight rounds of the threads in flight; 16384 rows fill more by themselves."""
+    plan = plans_rows.reduction(256, 1 << 20, 4, device())
+    assert plan.merge is not None
+    assert 8 * 304 * 2048 <= plan.first.grid[0] * 512 < 9 * 304 * 2048
+    assert plans_rows.reduction(16384, 16384, 4, device()).merge is None
+
+
+@given(ROWS, COLUMNS, st.sampled_from([2, 4, 8]), st.sampled_from([64, 1024]))
 def test_normalization_fits_any_device(rows: int, cols: int, itemsize: int, max_threads: int) -> None:
-    """The block never exceeds the device; a row that is kept in registers fits those of its kernel."""
+    """The block exceeds neither the device nor its kernel; a row that is kept in registers fits four packs a thread."""
     plan = plans_rows.normalization(rows, cols, itemsize, device(max_threads=max_threads))
     assert_launchable(plan, max_threads)
-    values = {"rows": 16, "long_rows": 32}[plan.variant]
-    assert plan.variant == "rows" or plan.block[0] * plan.block[1] <= 512
+    assert plan.block[0] * plan.block[1] <= NORM_THREADS[itemsize]
     if "kept in registers" in plan.why:
-        assert cols <= plan.block[0] * values and cols * itemsize % 16 == 0
+        assert cols * itemsize <= plan.block[0] * 64 and cols * itemsize % 16 == 0
 
 
-def test_rows_that_fill_a_block_take_half_of_it() -> None:
-    """16384 f32: 512 threads of 32 values, of which a compute unit holds two blocks."""
-    plan = plans_rows.normalization(16384, 16384, 4, device())
-    assert plan.variant == "long_rows" and plan.block == (512, 1, 1)
+def test_rows_of_16384_are_read_once() -> None:
+    """As f32 by 1024 threads, as f16 by 512."""
+    for itemsize, threads in ((4, 1024), (2, 512)):
+        plan = plans_rows.normalization(16384, 16384, itemsize, device())
+        assert plan.block == (threads, 1, 1) and "read once" in plan.why
     assert plans_rows.normalization(16384, 1024, 4, device()).block == (64, 4, 1)
-    assert plans_rows.norm(16384, 16384, 4, device()).block == (1024, 1, 1)
-    assert plans_rows.norm(16384, 16384, 2, device()).variant == "long_rows"
 
 
 @given(st.integers(0, 1 << 20), COLUMNS, st.integers(1, 1 << 10))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.kernels import plans_rows
-from rocmkern.kernels.families.reduce import DTYPES, EVERY, FLOATS, output, state_bytes
+from rocmkern.kernels.families.reduce import DTYPES, EVERY, FLOATS, INDEXED, compared, output, state_bytes
 from rocmkern.runtime import Device
 from tests.kernels.launching import layout, root, run, small_numbers
 from tests.kernels.reduce_reference import assert_reduced, expected
@@ -247,6 +247,24 @@ def test_older_sum_adds_to_what_is_there(device: Device, t: DType) -> None:
                 out = np.ones(want.size, t.numpy)
                 run(device, f"sum_{t.short}", view.size, 4, len(axes), info, root(view), out, grid=2, block=block)
                 np.testing.assert_array_equal(out, want.astype(t.numpy))
+
+
+@pytest.mark.parametrize("op", INDEXED)
+@pytest.mark.parametrize("t", sorted(set(map(compared, EVERY)), key=EVERY.index), ids=str)
+def test_indices_of_long_rows_keep_64_bits(device: Device, op: str, t: DType) -> None:
+    """Rows of 2³² elements and more would take 4 GiB each: their second pass runs on states as the first would leave
+    them, indices beyond 32 bits; what leads there is the plan's, which always splits such rows."""
+    states = np.zeros(3 * 1000, np.dtype({"names": ["value", "index"], "formats": [t.numpy, np.uint64],
+                                          "offsets": [0, 8], "itemsize": 16}))  # fmt: skip
+    assert states.dtype.itemsize == state_bytes(op, t)
+    best, worst = (1, 5) if op == "argmin" else (5, 1)
+    states["value"] = worst
+    states["index"] = np.arange(3000, dtype=np.uint64) % 1000 << np.uint64(30)
+    for row, part in enumerate((4, 5, 999)):
+        states["value"][row * 1000 + part :: 7][: (1000 - part + 6) // 7] = best
+    out = np.zeros(3, np.int64)
+    run(device, f"merge_wide_{op}_{t.short}", 3, 1000 << 30, 1000, states.view(np.uint8), out, grid=2, block=64)
+    assert out.tolist() == [4 << 30, 5 << 30, 999 << 30]
 
 
 def test_reference_agrees_with_small_cases() -> None:

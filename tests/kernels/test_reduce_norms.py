@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.kernels import plans_rows
-from rocmkern.kernels.families.reduce import FLOATS, LONG, NUMBERS, accumulator
+from rocmkern.kernels.families.reduce import FLOATS, NUMBERS, accumulator
 from rocmkern.runtime import Device
 from tests.kernels.launching import layout, run
 from tests.kernels.reduce_reference import epsilon, ulp
@@ -59,15 +59,12 @@ def wide(x: Array) -> Array:
     return x.astype(np.longdouble)
 
 
-def over_rows(
-    device: Device, name: str, t: DType, x: Array, *middle: Any, weights: tuple[Any, ...] = (), long: bool = False
-) -> Array:
-    """One of the *_rows and *_long_rows kernels as its plan has it."""
+def over_rows(device: Device, name: str, t: DType, x: Array, *middle: Any, weights: tuple[Any, ...] = ()) -> Array:
+    """One of the *_rows kernels as its plan has it."""
     out = np.zeros_like(x)
-    make = plans_rows.norm if name.endswith("norm") and not long else plans_rows.normalization
-    plan = make(*x.shape, t.itemsize, device.info)
+    plan = plans_rows.normalization(*x.shape, t.itemsize, device.info)
     geometry = {"grid": plan.grid[0], "block": plan.block}
-    run(device, f"{name}_{plan.variant}_{t.short}", *x.shape, *middle, x, *weights, out, **geometry)  # type: ignore[arg-type]
+    run(device, f"{name}_rows_{t.short}", *x.shape, *middle, x, *weights, out, **geometry)  # type: ignore[arg-type]
     return out
 
 
@@ -124,21 +121,35 @@ def test_norms_equal_their_definitions(device: Device, t: DType, cols: int) -> N
     assert np.abs(wide(out) - layer).max() <= ulp(layer, t).max() + (64 + eps_error) * epsilon(t) * magnitude
 
 
-@pytest.mark.parametrize("t", LONG, ids=str)
-def test_long_rows_equal_their_definitions(device: Device, t: DType) -> None:
-    """Rows that half the usual threads keep in twice the registers."""
-    cols = 9216
-    assert plans_rows.normalization(2, cols, t.itemsize, device.info).variant == "long_rows"
+@pytest.mark.parametrize("t", FLOATS, ids=str)
+def test_rows_of_several_waves_equal_their_definitions(device: Device, t: DType) -> None:
+    """Rows that fill the last of their waves in part: sums, largest values and moments that waves exchange once."""
+    cols = 8192 - 64
+    assert "kept in registers" in plans_rows.normalization(2, cols, t.itemsize, device.info).why
     rng = np.random.default_rng(3)
     x = rng.standard_normal((2, cols)).astype(t.numpy)
     alpha, beta = (rng.standard_normal(cols).astype(t.numpy) for _ in range(2))
     assert_near(over_rows(device, "softmax", t, x), softmax(wide(x)), t, slack=40)
     assert_near(over_rows(device, "log_softmax", t, x), log_softmax(wide(x)), t, slack=40, floor=1)
-    rms = over_rows(device, "rmsnorm", t, x, EPS, weights=(alpha,), long=True)
+    rms = over_rows(device, "rmsnorm", t, x, EPS, weights=(alpha,))
     assert_near(rms, rms_norm(wide(x), wide(alpha)), t, slack=24)
-    layer = over_rows(device, "layernorm", t, x, EPS, weights=(alpha, beta), long=True)
+    layer = over_rows(device, "layernorm", t, x, EPS, weights=(alpha, beta))
     want = layer_norm(wide(x), wide(alpha), wide(beta))
     assert np.abs(wide(layer) - want).max() <= ulp(want, t).max() + 64 * epsilon(t) * 20
+
+
+@pytest.mark.parametrize("t", FLOATS, ids=str)
+def test_softmax_of_waves_without_a_finite_value(device: Device, t: DType) -> None:
+    """Whole waves of -inf beside finite ones give 0 and not NaN; a row of nothing else gives NaN, as in NumPy."""
+    x = np.full((3, 4096), -np.inf, t.numpy)
+    x[0, 2000:2050] = -100
+    x[1, 4095] = 7
+    came = over_rows(device, "softmax", t, x).astype(np.float64)
+    assert (came[0, :2000] == 0).all() and abs(came[0].sum() - 1) < 1e-2
+    assert came[1, 4095] == 1 and (came[1, :4095] == 0).all()
+    assert np.isnan(came[2]).all()
+    logs = over_rows(device, "log_softmax", t, x).astype(np.float64)
+    assert np.isneginf(logs[1, :4095]).all() and logs[1, 4095] == 0
 
 
 def test_half_precision_norm_does_not_overflow(device: Device) -> None:
@@ -148,7 +159,7 @@ def test_half_precision_norm_does_not_overflow(device: Device) -> None:
     assert (over_rows(device, "rmsnorm", t, x, EPS, weights=(np.ones(4096, np.float16),)) == 1).all()
 
 
-@pytest.mark.parametrize("cols", [64, 65, 2000])
+@pytest.mark.parametrize("cols", [64, 65, 2000, 16384])
 def test_layer_norm_keeps_digits_under_a_large_mean(device: Device, cols: int) -> None:
     """L5: E[x²] − E[x]² would have lost the variance here."""
     t = dtypes.float32

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rocmkern.dtypes import BY_SHORT, REAL
+from rocmkern.dtypes import BY_SHORT, REAL, DType
 from rocmkern.kernels import plans_sort
-from rocmkern.kernels.families.sort import FAMILY
+from rocmkern.kernels.families.sort import FAMILY, GATED
 from rocmkern.ops.creation import asarray
 from rocmkern.ops.sorting import argsort, sort, top_k
 from rocmkern.runtime import Device
@@ -142,6 +142,40 @@ def test_changes_mark_the_first_of_equals(device: Device, short: str) -> None:
     run(device, f"changes_{short}", 500, x, out, grid=1)
     wide = x.astype(np.float64)
     assert (out == np.concatenate([[True], wide[1:] != wide[:-1]])).all()
+
+
+@pytest.mark.parametrize("t", GATED, ids=str)
+@pytest.mark.parametrize("experts", [1, 3, 8, 60, 128, 129, 512, 1000, 1024])
+def test_largest_of_a_softmax(device: Device, t: DType, experts: int) -> None:
+    """Of equal values the lower column comes first; rows that begin anywhere, any k, more rows than a block takes."""
+    rng = np.random.default_rng(experts)
+    gating = rng.integers(-3, 4, (37, experts)).astype(t.numpy)
+    power = np.exp(gating.astype(np.float64) - 3)
+    softmax = power / power.sum(axis=1, keepdims=True)
+    plan = plans_sort.top_k_softmax(37, experts, device.info)
+    for k in {1, min(experts, 6), experts if experts < 200 else 9}:
+        best = np.argsort(-gating.astype(np.float64), axis=1, kind="stable")[:, :k]
+        want = np.take_along_axis(softmax, best, 1)
+        for renormalize, grid in ((False, plan.grid[0]), (True, 1)):
+            weights, columns = np.zeros((37, k), np.float32), np.zeros((37, k), np.int32)
+            sizes = (37, experts, k, renormalize)
+            run(device, f"topk_softmax_{t.short}", gating, weights, columns, *sizes, grid=grid, block=plan.block)  # type: ignore[arg-type]
+            np.testing.assert_array_equal(columns, best)
+            scale = want.sum(axis=1, keepdims=True) if renormalize else 1
+            np.testing.assert_allclose(weights, want / scale, rtol=1e-6, atol=1e-7)
+
+
+def test_largest_of_special_rows(device: Device) -> None:
+    """A NaN makes its row NaN, in the order of columns; -inf gets nothing, and comes after the smallest probability."""
+    gating = np.zeros((3, 9), np.float32)
+    gating[0, 4] = np.nan
+    gating[1, :7] = -np.inf
+    gating[2] = [0, -200, 1, -np.inf, -200, 0, 0, 0, 0]
+    weights, columns = np.zeros((3, 9), np.float32), np.zeros((3, 9), np.int32)
+    run(device, "topk_softmax_f32", gating, weights, columns, 3, 9, 9, False, grid=1, block=(2, 16))  # type: ignore[arg-type]
+    assert np.isnan(weights[0]).all() and columns[0].tolist() == list(range(9))
+    assert weights[1].tolist() == [0.5, 0.5] + [0] * 7 and columns[1].tolist() == [7, 8, 0, 1, 2, 3, 4, 5, 6]
+    assert columns[2].tolist() == [2, 0, 5, 6, 7, 8, 1, 3, 4]
 
 
 def test_candle_symbols_are_there() -> None:

@@ -57,6 +57,17 @@ def test_topk_softmax_on_our_kernels(device: Device, dtype: Any, renormalize: bo
     np.testing.assert_allclose(weights.numpy(), chosen, rtol=0, atol=1e-6)
 
 
+def test_topk_softmax_of_what_no_kernel_takes(device: Device) -> None:
+    """More experts than a wave's registers hold, and float64, go through softmax and top_k: the same contract."""
+    for shape, dtype in (((3, 1500), np.float32), ((4, 20), np.float64)):
+        gating = np.random.default_rng(1).standard_normal(shape).astype(dtype)
+        weights, columns = topk_softmax(rk.asarray(gating, device=device), 4)
+        expected = softmax(gating.astype(np.float32))
+        best = np.argsort(-expected, axis=1, kind="stable")[:, :4]
+        np.testing.assert_array_equal(columns.numpy(), best)
+        np.testing.assert_allclose(weights.numpy(), np.take_along_axis(expected, best, 1), rtol=0, atol=1e-6)
+
+
 def int8_problem(m: int, n: int, k: int) -> tuple[Array, ...]:
     rng = np.random.default_rng(m + n + k)
     a, b = (rng.integers(-128, 128, shape, np.int8) for shape in ((m, k), (n, k)))

@@ -186,6 +186,31 @@ def test_pools_and_resampling(dtype: DType) -> None:
             assert_near(rk.interpolate(t, size, mode="bilinear", align_corners=align), want, dtype, 2)
 
 
+@SHORT
+@given(
+    size=st.tuples(st.integers(3, 9), st.integers(3, 9)),
+    window=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    stride=st.sampled_from([None, 1, 2, (3, 2)]),
+    padding=st.tuples(st.integers(0, 1), st.integers(0, 1)),
+    ceil=st.booleans(),
+    counts=st.booleans(),
+)
+def test_pools_with_padding_equal_torch(
+    dtype: DType, size: tuple[int, int], window: tuple[int, int], stride: int | tuple[int, int] | None,
+    padding: tuple[int, int], ceil: bool, counts: bool,
+) -> None:  # fmt: skip
+    """Padding up to half a window, windows beyond the end with ceil_mode, dilation for the largest."""
+    padding = (min(padding[0], window[0] // 2), min(padding[1], window[1] // 2))
+    x = np.random.default_rng(5).standard_normal((1, 2, *size)).astype(dtype.numpy)
+    same = {"stride": stride, "padding": padding, "ceil_mode": ceil}
+    want = functional.avg_pool2d(wide(x), window, count_include_pad=counts, **same)
+    assert_near(rk.avg_pool2d(rk.asarray(x), window, count_include_pad=counts, **same), want, dtype, 9)
+    for dilation in (1, 2):
+        if all(dilation * (k - 1) + 1 <= n for k, n in zip(window, size, strict=True)):
+            want = functional.max_pool2d(wide(x), window, dilation=dilation, **same)
+            assert_near(rk.max_pool2d(rk.asarray(x), window, dilation=dilation, **same), want, dtype)
+
+
 def test_wrong_shapes_are_value_errors() -> None:
     """Each names what came."""
     image, kernels = rk.zeros((1, 4, 5, 5)), rk.zeros((6, 4, 3, 3))
@@ -195,6 +220,8 @@ def test_wrong_shapes_are_value_errors() -> None:
         (lambda: rk.conv2d(image, rk.zeros((6, 4, 7, 7))), "does not fit image"),
         (lambda: rk.conv2d(rk.zeros((4, 5, 5)), kernels), r"\(batch, channels, height, width\)"),
         (lambda: rk.max_pool2d(image, 6), "does not fit image"),
+        (lambda: rk.avg_pool2d(image, 2, padding=2), "use half of that at most"),
+        (lambda: rk.max_pool2d(image, 2, dilation=0), "use numbers from 1 on"),
         (lambda: rk.interpolate(image, (0, 3)), "sizes are positive"),
         (lambda: rk.layer_norm(image, rk.zeros((4,))), "rows of length 5"),
         (lambda: rk.rope(image, rk.zeros((5, 2)), rk.zeros((5, 2))), "even"),

@@ -75,6 +75,14 @@ def _tiles(dtype: str, tile: Values) -> tuple[KernelSpec, ...]:
     return (_kernel(name, instance, *_direct_parameters(dtypes.BY_SHORT[dtype])),)
 
 
+def _pools(t: DType) -> Iterator[KernelSpec]:
+    axes = (f"{size}_{axis}" for size in ("stride", "padding", "dilation") for axis in "hw")
+    sizes = map(scalar, ("h_out", "w_out", "h_k", "w_k", *axes))
+    parameters = *sizes, scalar("counts_padding", bool_), *_tensors(t, weights=False)
+    for name, window in (("avg_pool2d", "Mean"), ("max_pool2d", "Largest")):
+        yield _kernel(f"{name}_axes_{t.short}", f"POOL_AXES({name}, {window}, {t.short})", *parameters)
+
+
 def _own(t: DType) -> Iterator[KernelSpec]:
     parameters = _direct_parameters(t)
     for name, transposed in (("conv2d", "false"), ("conv_transpose2d", "true")):
@@ -87,7 +95,7 @@ def _own(t: DType) -> Iterator[KernelSpec]:
 FAMILY: Final = Family(
     "conv",
     "convolutions, im2col, pooling and resampling of images",
-    tuple(kernel for make in (_candle, _own) for t in NUMBERS for kernel in make(t)),
+    tuple(kernel for make in (_candle, _pools, _own) for t in NUMBERS for kernel in make(t)),
 )
 
 TUNABLES: Final = (

@@ -18,10 +18,14 @@ DTYPES: Final[dict[str, tuple[DType, ...]]] = {
     "sum": NUMBERS, "prod": NUMBERS, "mean": FLOATS, "min": EVERY, "max": EVERY, "argmin": EVERY, "argmax": EVERY,
     "any": EVERY, "all": EVERY, "logsumexp": FLOATS,
 }  # fmt: skip
-LONG: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)  # have kernels for rows of a block's whole registers
+NORM_PACKS: Final = 4  # of 16 bytes of its row, that a thread of softmax and the norms keeps in registers
+NORM_THREADS: Final = {2: 512, 4: 1024, 8: 1024}  # of a block at most, by size of an element
+SOFTMAX_BLOCKS: Final = {2: 3, 4: 1, 8: 1}  # of so many threads, that are to overlap on a multiprocessor
+NORM_BLOCKS: Final = {2: 2, 4: 1, 8: 1}
 SCANNED: Final = ("sum", "prod")
 PACKS: Final = 4  # of 16 bytes that a thread reads before a row is worth more threads
-TEAM: Final = 256  # threads beyond which a reduced row is better split into parts
+TEAM: Final = 512  # threads beyond which a reduced row is better split into parts
+INDEXED: Final = ("argmin", "argmax")
 
 
 def accumulator(t: DType) -> DType:
@@ -29,6 +33,15 @@ def accumulator(t: DType) -> DType:
     if t.is_float:
         return t if t.itemsize >= 4 else dtypes.float32
     return uint64 if t.itemsize == 8 else uint32
+
+
+def compared(t: DType) -> DType:
+    """The dtype that values of `t` are compared in, as the states of argmin and argmax hold them."""
+    if t.is_float:
+        return accumulator(t)
+    if t.itemsize == 8:
+        return t
+    return int32 if t.kind == "signed" else uint32
 
 
 def output(op: str, t: DType) -> DType:
@@ -65,6 +78,15 @@ def _reductions(op: str, t: DType) -> Iterator[KernelSpec]:
     )  # fmt: skip
 
 
+def _wide_merge(op: str, t: DType) -> KernelSpec:
+    """The second pass over rows of 2³² elements and more, for the states that hold values of `t`."""
+    sizes = scalar("rows"), scalar("cols"), scalar("parts_per_row")
+    return _kernel(
+        f"merge_wide_{op}_{t.short}", f"MERGE(wide_{op}, {t.short})", *sizes, source("parts", uint8),
+        result("dst", dtypes.int64),
+    )  # fmt: skip
+
+
 def _scan(op: str, t: DType) -> KernelSpec:
     sizes = tuple(map(scalar, ("left", "n", "right", "part")))
     carry = source("carry", accumulator(t), nullable=True)
@@ -87,15 +109,13 @@ def _norms(t: DType) -> Iterator[KernelSpec]:
     yield _kernel(f"softmax_{s}", f"SOFTMAX({s})", src, dst, scalar("n_cols", int32))
     yield _kernel(f"rmsnorm_{s}", f"RMSNORM({s})", src, dst, alpha, *candle)
     yield _kernel(f"layernorm_{s}", f"LAYERNORM({s})", src, dst, alpha, beta, *candle)
-    kinds = (("rows", "short_share", 1024), ("long_rows", "long_share", 512))
-    for kind, share, threads in kinds if t in LONG else kinds[:1]:
-        geometry = f"{share}, {threads}, {s}"
-        for name, is_log in (("softmax", "false"), ("log_softmax", "true")):
-            yield _kernel(f"{name}_{kind}_{s}", f"SOFTMAX_ROWS({name}_{kind}, {is_log}, {geometry})", *rows, src, dst)
-        yield _kernel(f"rmsnorm_{kind}_{s}", f"RMSNORM_ROWS(rmsnorm_{kind}, {geometry})", *rows, eps, src, alpha, dst)
-        yield _kernel(
-            f"layernorm_{kind}_{s}", f"LAYERNORM_ROWS(layernorm_{kind}, {geometry})", *rows, eps, src, alpha, beta, dst
-        )
+    threads = NORM_THREADS[t.itemsize]
+    geometry = f"{threads}, {SOFTMAX_BLOCKS[t.itemsize]}, {s}"
+    for name, is_log in (("softmax", "false"), ("log_softmax", "true")):
+        yield _kernel(f"{name}_rows_{s}", f"SOFTMAX_ROWS({name}, {is_log}, {geometry})", *rows, src, dst)
+    geometry = f"{threads}, {NORM_BLOCKS[t.itemsize]}, {s}"
+    yield _kernel(f"rmsnorm_rows_{s}", f"RMSNORM_ROWS({geometry})", *rows, eps, src, alpha, dst)
+    yield _kernel(f"layernorm_rows_{s}", f"LAYERNORM_ROWS({geometry})", *rows, eps, src, alpha, beta, dst)
 
 
 def _ropes(t: DType) -> Iterator[KernelSpec]:
@@ -112,6 +132,7 @@ def _kernels() -> Iterator[KernelSpec]:
     for op, element_types in DTYPES.items():
         for t in element_types:
             yield from _reductions(op, t)
+    yield from (_wide_merge(op, t) for op in INDEXED for t in sorted(set(map(compared, EVERY)), key=NUMBERS.index))
     yield from (_scan(op, t) for op in SCANNED for t in NUMBERS)
     yield from map(_sum_axes, (*FLOATS, uint32))
     for t in FLOATS:
@@ -136,7 +157,7 @@ TUNABLES: Final = tuple(
         tuple(t.short for t in element_types),
         ("widest", "packs"),
         (
-            (TEAM, PACKS), (64, 4), (128, 4), (512, 4), (1024, 4), (256, 1), (256, 2), (256, 8), (256, 16), (1024, 16),
+            (TEAM, PACKS), (64, 4), (128, 4), (256, 4), (1024, 4), (256, 1), (256, 2), (256, 8), (256, 16), (1024, 16),
         ),
         partial(_setting, op),
     )

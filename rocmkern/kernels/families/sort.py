@@ -1,4 +1,4 @@
-"""sort: argsort as Candle has it, sorted rows of any length, search and comparison in sorted data."""
+"""sort: argsort as Candle has it, sorted rows of any length, search in sorted data, the largest of a softmax."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from rocmkern.kernels.catalogue import (
     source,
 )
 
+GATED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)  # of topk_softmax
+MOST_EXPERTS: Final = 1024
 _U32: Final = dtypes.uint32
 _ROWS: Final = (scalar("rows"), scalar("ncols"), scalar("tiles"), scalar("shift", _U32))
 
@@ -64,6 +66,14 @@ def _radix(key: DType) -> Iterator[KernelSpec]:
     yield _spec(f"radix_scatter_{key.short}", scatter, "RADIX_SCATTER", key.short)
 
 
+def _topk_softmax(t: DType) -> KernelSpec:
+    parameters = (
+        source("gating", t), result("weights", dtypes.float32), result("columns", dtypes.int32), scalar("rows"),
+        scalar("experts", _U32), scalar("k", _U32), scalar("renormalize", dtypes.bool_),
+    )  # fmt: skip
+    return _spec(f"topk_softmax_{t.short}", parameters, "TOPK_SOFTMAX", t.short)
+
+
 _SCAN: Final = _spec(
     "radix_scan",
     (scalar("lines"), scalar("n"), changed("counts", _U32), result("totals", _U32)),
@@ -73,12 +83,13 @@ _SCAN: Final = _spec(
 
 FAMILY: Final = Family(
     "sort",
-    "stable order of rows of any length, NaN last; search and comparison in sorted data",
+    "stable order of rows of any length, NaN last; search and comparison in sorted data; the largest of a softmax",
     tuple(
         sorted(
             (
                 *(k for t in by_size(dtypes.REAL) for k in _element(t)),
                 *(k for key in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64) for k in _radix(key)),
+                *map(_topk_softmax, GATED),
                 _SCAN,
             ),
             key=lambda kernel: kernel.instance.partition("(")[0],
