@@ -159,8 +159,8 @@ def max_pool2d(
 ) -> Tensor:
     """The largest value of each window of images (b, c, h, w), NaN where there is one.
 
-    The stride is the window by default. Padding is never the largest; `dilation` is the distance of a window's places. With `ceil_mode` windows may reach
-    beyond the end. As PyTorch has it.
+    The stride is the window by default. Padding is never the largest; `dilation` is the distance of a window's places.
+    With `ceil_mode` windows may reach beyond the end. As PyTorch has it.
     """
     return _pooled("max_pool2d", x, window, stride, padding, dilation, ceil_mode, False)
 
