@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from rocmkern.emulator.ir import AVX512_VARIABLE, host_features, target_features
 from rocmkern.emulator.native import Code, Store
 from rocmkern.paths import CACHE_VARIABLE
 
@@ -77,3 +80,19 @@ def test_second_process_compiles_nothing(tmp_path: Path) -> None:
     for file in tmp_path.rglob("*.o"):
         file.write_bytes(b"")
     assert compiled() > 10
+
+
+def test_avx512_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ROCMKERN_AVX512=0 takes away exactly what a CPU has of AVX-512; nothing is taken away without it."""
+    has = {"avx2": True, "fma": True, "avx512f": True, "avx512vl": True, "avx10.1": True, "amx-int8": False}
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: has)
+    try:
+        for value, wanted in (("1", {"avx2", "fma", "avx512f", "avx512vl", "avx10.1"}), ("0", {"avx2", "fma"})):
+            monkeypatch.setenv(AVX512_VARIABLE, value)
+            host_features.cache_clear()
+            target_features.cache_clear()
+            assert host_features() == wanted
+            assert set(target_features().split(",")) == {("+" if n in wanted else "-") + n for n in has}
+    finally:
+        host_features.cache_clear()
+        target_features.cache_clear()
