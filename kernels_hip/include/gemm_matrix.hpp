@@ -264,7 +264,7 @@ struct DotAccumulators {
         }
     }
     RK_DEVICE void multiply_step(const i8 *left, const i8 *right) {
-#pragma unroll 2
+#pragma unroll 1
         for (u32 k = 0; k < depth; k += sizeof(Words)) {
             Words a[Shape::thread_rows];
             Words b[Shape::thread_columns];
