@@ -6,6 +6,7 @@ namespace rk {
 
 template <typename T>
 struct Affine {
+    static constexpr Weight weight = Weight::light;
     arith<T> mul;
     arith<T> add;
 
@@ -15,12 +16,12 @@ struct Affine {
 template <typename T>
 RK_DEVICE void affine(const Space &space, const T *inp, T *out, T mul, T add) {
     const Operand<T, 0> operand(space, inp ? inp : out);
-    elementwise<!is_same<T, f8_e4m3>>(space, out, Affine<T>{widen(mul), widen(add)}, operand);
+    elementwise<weight_of<Affine<T>, T>>(space, out, Affine<T>{widen(mul), widen(add)}, operand);
 }
 
-#define AFFINE(T)                                                                                       \
-    RK_KERNEL affine_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out, T mul, T add) { \
-        affine({numel, num_dims, info}, inp, out, mul, add);                                            \
+#define AFFINE(T)                                                         \
+    RK_KERNEL affine_##T(RK_LAYOUT, const T *inp, T *out, T mul, T add) { \
+        affine({numel, num_dims, info}, inp, out, mul, add);              \
     }
 
 // Inside the namespace, so that a dtype's short name is its type.

@@ -5,13 +5,6 @@
 
 namespace rk {
 
-struct Light {
-    static constexpr bool light = true;
-};
-struct Heavy {
-    static constexpr bool light = false;
-};
-
 // The neighbour of x towards y: one step of the representation, whose order is that of the values on each side of 0.
 template <typename T>
 RK_DEVICE T next_after(T x, T y) {
@@ -38,18 +31,18 @@ RK_DEVICE T copy_sign(T x, T y) {
     return bit_cast<T>(static_cast<Bits>((bit_cast<Bits>(x) & ~sign) | (bit_cast<Bits>(y) & sign)));
 }
 
-#define RK_OP(name, weight, expression)                \
-    struct name : weight {                             \
-        template <typename T>                          \
-        RK_DEVICE static auto of(T x, T y) {           \
-            return expression;                         \
-        }                                              \
+#define RK_OP(name, weight, expression)      \
+    struct name : weight {                   \
+        template <typename T>                \
+        RK_DEVICE static auto of(T x, T y) { \
+            return expression;               \
+        }                                    \
     };
 
 RK_OP(badd, Light, add(x, y))
 RK_OP(bsub, Light, subtract(x, y))
 RK_OP(bmul, Light, multiply(x, y))
-RK_OP(bdiv, Heavy, quotient(x, y))
+RK_OP(bdiv, Medium, quotient(x, y))
 RK_OP(bmaximum, Light, maximum(x, y))
 RK_OP(bminimum, Light, minimum(x, y))
 RK_OP(bfloor_divide, Heavy, floor_divide(x, y))
@@ -87,25 +80,26 @@ struct Comparison {
 
 template <typename T, typename Op>
 struct OfRepresentation {
-    RK_DEVICE T operator()(T x, T y) const { return Op::of(x, y); }
+    using Bits = bits_of<T>;
+    RK_DEVICE Bits operator()(Bits x, Bits y) const { return bit_cast<Bits>(Op::of(bit_cast<T>(x), bit_cast<T>(y))); }
 };
 
-template <bool Light, typename Out, typename T, typename Function>
+template <Weight weight, typename Out, typename T, typename Function>
 RK_DEVICE void binary(const Space &space, const T *lhs, const T *rhs, Out *out, Function function) {
-    elementwise<Light>(space, out, function, Operand<T, 0>(space, lhs), Operand<T, 1>(space, rhs));
+    elementwise<weight>(space, out, function, Operand<T, 0>(space, lhs), Operand<T, 1>(space, rhs));
 }
 
-// Software conversion makes every function of f8 heavy.
-template <typename Op, typename T>
-constexpr bool is_light = Op::light && !is_same<T, f8_e4m3>;
-
-#define RK_BINARY(op, T, Out, light, function)                                                                     \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *lhs, const T *rhs, Out *out) {           \
-        binary<light>({numel, num_dims, info}, lhs, rhs, out, function<T, op>());                                  \
+#define RK_BINARY(op, T, Out, weight, function)                                    \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *lhs, const T *rhs, Out *out) {          \
+        binary<weight>({numel, num_dims, info}, lhs, rhs, out, function<T, op>()); \
     }
-#define BINARY(op, T) RK_BINARY(op, T, T, (is_light<op, T>), Arithmetic)
-#define COMPARE(op, T) RK_BINARY(op, T, u8, (is_light<op, T>), Comparison)
-#define BINARY_BITS(op, T) RK_BINARY(op, T, T, op::light, OfRepresentation)
+#define BINARY(op, T) RK_BINARY(op, T, T, (weight_of<op, T>), Arithmetic)
+#define COMPARE(op, T) RK_BINARY(op, T, u8, (weight_of<op, T>), Comparison)
+#define BINARY_BITS(op, T)                                                                    \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *lhs, const T *rhs, T *out) {                       \
+        binary<op::weight>({numel, num_dims, info}, as_bits(lhs), as_bits(rhs), as_bits(out), \
+                           OfRepresentation<T, op>());                                        \
+    }
 
 // Inside the namespace, so that a dtype's short name is its type.
 #include "instances/binary.inc"

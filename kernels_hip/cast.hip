@@ -24,23 +24,24 @@ RK_DEVICE void cast(const Space &space, const S *inp, D *out) {
     if constexpr (keeps_bits<D, S>) {
         using Bits = bits_of<S>;
         const Operand<Bits, 0> bits(space, reinterpret_cast<const Bits *>(inp));
-        elementwise<true>(space, reinterpret_cast<Bits *>(out), Cast<Bits, Bits>{}, bits);
+        elementwise<Weight::light>(space, reinterpret_cast<Bits *>(out), Cast<Bits, Bits>{}, bits);
     } else {
-        elementwise<is_light<D, S>>(space, out, Cast<D, S>{}, Operand<S, 0>(space, inp));
+        constexpr Weight weight = is_light<D, S> ? Weight::light : Weight::heavy;
+        elementwise<weight>(space, out, Cast<D, S>{}, Operand<S, 0>(space, inp));
     }
 }
 
-#define CAST(S, D)                                                                                          \
-    RK_KERNEL cast_##S##_##D(u64 numel, u64 num_dims, const u64 *__restrict__ info, const S *inp, D *out) { \
-        cast<D, S>({numel, num_dims, info}, inp, out);                                                      \
+#define CAST(S, D)                                              \
+    RK_KERNEL cast_##S##_##D(RK_LAYOUT, const S *inp, D *out) { \
+        cast<D, S>({numel, num_dims, info}, inp, out);          \
     }
 
-#define CAST_TILED(S, D)                                                                                    \
-    RK_KERNEL cast_##S##_##D(u64 numel, u64 num_dims, const u64 *__restrict__ info, const S *inp, D *out) { \
-        const Space space = {numel, num_dims, info};                                                        \
-        if (!transpose(space, inp, out, Cast<D, S>{})) {                                                    \
-            cast<D, S>(space, inp, out);                                                                    \
-        }                                                                                                   \
+#define CAST_TILED(S, D)                                        \
+    RK_KERNEL cast_##S##_##D(RK_LAYOUT, const S *inp, D *out) { \
+        const Space space = {numel, num_dims, info};            \
+        if (!transpose(space, inp, out, Cast<D, S>{})) {        \
+            cast<D, S>(space, inp, out);                        \
+        }                                                       \
     }
 
 #include "instances/cast.inc"

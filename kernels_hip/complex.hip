@@ -95,7 +95,7 @@ struct Cast {
 #define COMPLEX_FUNCTION(op, T)                                                                                  \
     RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out) {                         \
         const Space space = {numel, num_dims, info};                                                             \
-        elementwise<false>(space, out, op<T>(), Operand<T, 0>(space, inp));                                      \
+        elementwise<Weight::heavy>(space, out, op<T>(), Operand<T, 0>(space, inp));                                      \
     }
 #define COMPLEX_BINARY(op, T, Out)                                                                               \
     RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *lhs, const T *rhs, Out *out) {         \
@@ -105,7 +105,7 @@ struct Cast {
 #define COMPLEX_CAST(S, D)                                                                                       \
     RK_KERNEL cast_##S##_##D(u64 numel, u64 num_dims, const u64 *info, const S *inp, D *out) {                   \
         const Space space = {numel, num_dims, info};                                                             \
-        elementwise<true>(space, out, Cast<D, S>(), Operand<S, 0>(space, inp));                                  \
+        elementwise<Weight::light>(space, out, Cast<D, S>(), Operand<S, 0>(space, inp));                                  \
     }
 
 // Inside the namespace, so that a dtype's short name is its type.

@@ -57,16 +57,6 @@ RK_DEVICE void copy2d(const Bits *src, Bits *dst, u64 rows, u64 columns, u64 src
     }
 }
 
-template <typename T>
-RK_DEVICE bits_of<T> *as_bits(T *pointer) {
-    return reinterpret_cast<bits_of<T> *>(pointer);
-}
-
-template <typename T>
-RK_DEVICE const bits_of<T> *as_bits(const T *pointer) {
-    return reinterpret_cast<const bits_of<T> *>(pointer);
-}
-
 #define FILL(T) \
     RK_KERNEL fill_##T(T *buf, T value, u64 numel) { fill(as_bits(buf), bit_cast<bits_of<T>>(value), numel); }
 

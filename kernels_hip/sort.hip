@@ -423,7 +423,7 @@ RK_DEVICE void mark_changes(u64 numel, const T *x, bool *flags) {
         sort_positions<true>(x, dst, static_cast<u32>(ncols), static_cast<u32>(ncols_pad)); \
     }
 #define SORT_ROWS(T)                                                                                             \
-    RK_KERNEL __attribute__((launch_bounds(sort_block_size)))                                                                 \
+    RK_BLOCK_KERNEL(sort_block_size)                                                                             \
     sort_rows_##T(const T *x, T *values, i64 *indices, u64 rows, u32 ncols, u32 kept, u32 lanes,                 \
                   bool descending) {                                                                             \
         sort_rows<T>(x, values, indices, rows, ncols, kept, lanes, descending);                                  \
@@ -448,7 +448,7 @@ RK_DEVICE void mark_changes(u64 numel, const T *x, bool *flags) {
         radix_count<Key>(keys, counts, rows, ncols, tiles, shift);                                               \
     }
 #define RADIX_SCATTER(Key)                                                                                       \
-    RK_KERNEL __attribute__((launch_bounds(radix_block_size)))                                                                \
+    RK_BLOCK_KERNEL(radix_block_size)                                                                            \
     radix_scatter_##Key(const Key *keys_in, const u32 *positions_in, Key *keys_out, u32 *positions_out,          \
                         const u32 *counts, const u32 *totals, u64 rows, u64 ncols, u64 tiles, u32 shift) {       \
         radix_scatter<Key>(keys_in, positions_in, keys_out, positions_out, counts, totals, rows, ncols, tiles,   \

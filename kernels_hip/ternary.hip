@@ -11,14 +11,13 @@ struct Where {
 
 template <typename I, typename Bits>
 RK_DEVICE void where(const Space &space, const I *ids, const Bits *t, const Bits *f, Bits *out) {
-    elementwise<true>(space, out, Where<I, Bits>{}, Operand<I, 0>(space, ids), Operand<Bits, 1>(space, t),
+    elementwise<Weight::light>(space, out, Where<I, Bits>{}, Operand<I, 0>(space, ids), Operand<Bits, 1>(space, t),
                       Operand<Bits, 2>(space, f));
 }
 
-#define WHERE(I, T, Bits)                                                                                      \
-    RK_KERNEL where_##I##_##T(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, const Bits *t, \
-                              const Bits *f, Bits *out) {                                                      \
-        where<I, Bits>({numel, num_dims, info}, ids, t, f, out);                                               \
+#define WHERE(I, T, Bits)                                                                         \
+    RK_KERNEL where_##I##_##T(RK_LAYOUT, const I *ids, const Bits *t, const Bits *f, Bits *out) { \
+        where<I, Bits>({numel, num_dims, info}, ids, t, f, out);                                  \
     }
 
 #include "instances/ternary.inc"

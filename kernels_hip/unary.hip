@@ -6,13 +6,6 @@
 
 namespace rk {
 
-struct Light {
-    static constexpr bool light = true;
-};
-struct Heavy {
-    static constexpr bool light = false;
-};
-
 template <typename T>
 constexpr bits_of<T> sign_bit = static_cast<bits_of<T>>(static_cast<bits_of<T>>(1) << (8 * sizeof(T) - 1));
 
@@ -45,19 +38,30 @@ RK_DEVICE C relu(C x) {
     return x > 0 || x != x ? x : 0;
 }
 
-#define RK_OP(name, weight, expression)        \
-    struct name : weight {                     \
-        template <typename T>                  \
-        RK_DEVICE static auto of(T x) {        \
-            return expression;                 \
-        }                                      \
+#define RK_OP(name, weight, expression) \
+    struct name : weight {              \
+        template <typename T>           \
+        RK_DEVICE static auto of(T x) { \
+            return expression;          \
+        }                               \
     };
-#define RK_OP_WITH(name, weight, expression)      \
-    struct name : weight {                        \
-        template <typename T>                     \
-        RK_DEVICE static auto of(T x, T param) {  \
-            return expression;                    \
-        }                                         \
+// Where half a precision is asked for, f32 leaves digits to spare, and a few instructions do.
+#define RK_OP_ROUGHLY(name, expression, rough_expression) \
+    struct name : Medium {                                \
+        template <typename T>                             \
+        RK_DEVICE static auto of(T x) {                   \
+            return expression;                            \
+        }                                                 \
+        RK_DEVICE static f32 roughly_of(f32 x) {          \
+            return rough_expression;                      \
+        }                                                 \
+    };
+#define RK_OP_WITH(name, weight, expression)     \
+    struct name : weight {                       \
+        template <typename T>                    \
+        RK_DEVICE static auto of(T x, T param) { \
+            return expression;                   \
+        }                                        \
     };
 
 RK_OP(ucopy, Light, x)
@@ -72,11 +76,11 @@ RK_OP(ufloor, Light, floor(x))
 RK_OP(uround, Light, round(x))
 RK_OP(urint, Light, rint(x))
 RK_OP(utrunc, Light, trunc(x))
-RK_OP(urecip, Heavy, 1 / x)
-RK_OP(usqrt, Heavy, sqrt(x))
-RK_OP(ursqrt, Heavy, 1 / sqrt(x))
-RK_OP(uexp, Heavy, exp(x))
-RK_OP(uexp2, Heavy, exp2(x))
+RK_OP(urecip, Medium, 1 / x)
+RK_OP(usqrt, Medium, sqrt(x))
+RK_OP(ursqrt, Medium, 1 / sqrt(x))
+RK_OP_ROUGHLY(uexp, exp(x), rough_exp(x))
+RK_OP_ROUGHLY(uexp2, exp2(x), rough_exp2(x))
 RK_OP(uexpm1, Heavy, x == 0 ? x : expm1(x))  // the library's lose the sign of -0
 RK_OP(ulog, Heavy, log(x))
 RK_OP(ulog2, Heavy, log2(x))
@@ -96,10 +100,10 @@ RK_OP(uacosh, Heavy, acosh(x))
 RK_OP(uatanh, Heavy, atanh(x))
 RK_OP(uerf, Heavy, erf(x))
 RK_OP(unormcdf, Heavy, normal_integral(x))
-RK_OP(ugelu, Heavy, gelu(x))
-RK_OP(ugelu_erf, Heavy, gelu_erf(x))
-RK_OP(usigmoid, Heavy, sigmoid(x))
-RK_OP(usilu, Heavy, silu(x))
+RK_OP_ROUGHLY(ugelu, gelu(x), rough_gelu(x))
+RK_OP_ROUGHLY(ugelu_erf, gelu_erf(x), rough_gelu_erf(x))
+RK_OP_ROUGHLY(usigmoid, sigmoid(x), rough_sigmoid(x))
+RK_OP_ROUGHLY(usilu, silu(x), rough_silu(x))
 RK_OP(usignbit, Light, has_sign(x))
 RK_OP(uisnan, Light, x != x)
 RK_OP(uisinf, Light, absolute(x) == highest<T>())
@@ -108,9 +112,20 @@ RK_OP(ulogical_not, Light, x == 0)
 RK_OP_WITH(uelu, Heavy, elu(x, param))
 RK_OP_WITH(upowf, Heavy, pow(x, param))
 
+template <typename Op, typename = f32>
+constexpr bool has_rough_form = false;
+template <typename Op>
+constexpr bool has_rough_form<Op, decltype(Op::roughly_of(f32()))> = true;
+
 template <typename T, typename Op>
 struct Function {
-    RK_DEVICE T operator()(T x) const { return narrow<T>(Op::of(widen(x))); }
+    RK_DEVICE T operator()(T x) const {
+        if constexpr (is_short_float<T> && has_rough_form<Op>) {
+            return narrow<T>(Op::roughly_of(widen(x)));
+        } else {
+            return narrow<T>(Op::of(widen(x)));
+        }
+    }
 };
 
 template <typename T, typename Op>
@@ -127,7 +142,8 @@ struct Predicate {
 
 template <typename T, typename Op>
 struct OfRepresentation {
-    RK_DEVICE T operator()(T x) const { return Op::of(x); }
+    using Bits = bits_of<T>;
+    RK_DEVICE Bits operator()(Bits x) const { return bit_cast<Bits>(Op::of(bit_cast<T>(x))); }
 };
 
 template <typename T, typename Op>
@@ -135,9 +151,9 @@ struct PredicateOfRepresentation {
     RK_DEVICE u8 operator()(T x) const { return Op::of(x); }
 };
 
-template <bool Light, typename Out, typename T, typename Op>
+template <Weight weight, typename Out, typename T, typename Op>
 RK_DEVICE void unary(const Space &space, const T *inp, Out *out, Op op) {
-    elementwise<Light>(space, out, op, Operand<T, 0>(space, inp));
+    elementwise<weight>(space, out, op, Operand<T, 0>(space, inp));
 }
 
 // Elements move as raw bits, so all types of a size share this code. In place there is nothing to move.
@@ -145,38 +161,34 @@ template <typename Bits>
 RK_DEVICE void copy(const Space &space, const Bits *inp, Bits *out) {
     const OfRepresentation<Bits, ucopy> op;
     if (inp == nullptr || !transpose(space, inp, out, op)) {
-        unary<true>(space, inp ? inp : out, out, op);
+        unary<Weight::light>(space, inp ? inp : out, out, op);
     }
 }
 
-// Software conversion makes every function of f8 heavy.
-template <typename Op, typename T>
-constexpr bool is_light = Op::light && !is_same<T, f8_e4m3>;
-
-#define UNARY(op, T)                                                                                        \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out) {                    \
-        unary<is_light<op, T>>({numel, num_dims, info}, inp ? inp : out, out, Function<T, op>());           \
+#define UNARY(op, T)                                                                               \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, T *out) {                                          \
+        unary<weight_of<op, T>>({numel, num_dims, info}, inp ? inp : out, out, Function<T, op>()); \
     }
-#define UNARY_WITH(op, T)                                                                                   \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, T param, const T *inp, T *out) {           \
-        unary<is_light<op, T>>({numel, num_dims, info}, inp ? inp : out, out,                               \
-                               FunctionWith<T, op>{widen(param)});                                          \
+#define UNARY_WITH(op, T)                                                      \
+    RK_KERNEL op##_##T(RK_LAYOUT, T param, const T *inp, T *out) {             \
+        unary<weight_of<op, T>>({numel, num_dims, info}, inp ? inp : out, out, \
+                               FunctionWith<T, op>{widen(param)});             \
     }
-#define UNARY_BITS(op, T)                                                                                   \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out) {                    \
-        unary<op::light>({numel, num_dims, info}, inp ? inp : out, out, OfRepresentation<T, op>());         \
+#define UNARY_BITS(op, T)                                                                                              \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, T *out) {                                                              \
+        unary<op::weight>({numel, num_dims, info}, as_bits(inp ? inp : out), as_bits(out), OfRepresentation<T, op>()); \
     }
-#define COPY(op, T, Bits)                                                                                   \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const Bits *inp, Bits *out) {              \
-        copy<Bits>({numel, num_dims, info}, inp, out);                                                      \
+#define COPY(op, T, Bits)                                       \
+    RK_KERNEL op##_##T(RK_LAYOUT, const Bits *inp, Bits *out) { \
+        copy<Bits>({numel, num_dims, info}, inp, out);          \
     }
-#define PREDICATE_BITS(op, T)                                                                               \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, u8 *out) {                   \
-        unary<op::light>({numel, num_dims, info}, inp, out, PredicateOfRepresentation<T, op>());            \
+#define PREDICATE_BITS(op, T)                                                                     \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, u8 *out) {                                        \
+        unary<op::weight>({numel, num_dims, info}, inp, out, PredicateOfRepresentation<T, op>()); \
     }
-#define PREDICATE(op, T)                                                                                    \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, u8 *out) {                   \
-        unary<is_light<op, T>>({numel, num_dims, info}, inp, out, Predicate<T, op>());                      \
+#define PREDICATE(op, T)                                                                \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, u8 *out) {                              \
+        unary<weight_of<op, T>>({numel, num_dims, info}, inp, out, Predicate<T, op>()); \
     }
 
 // Inside the namespace, so that a dtype's short name is its type.

@@ -59,6 +59,13 @@ RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
 // The value of the first active lane, known to be the same in the whole wave.
 RK_DEVICE u32 uniform(u32 value) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<i32>(value))); }
 
+// For normal x: 1/x within an ulp, and to 20 bits.
+RK_DEVICE f32 rough_reciprocal(f32 x) { return __builtin_amdgcn_rcpf(x); }
+RK_DEVICE f64 rough_reciprocal(f64 x) { return __builtin_amdgcn_rcp(x); }
+
+// 2^x within an ulp or two.
+RK_DEVICE f32 rough_exp2(f32 x) { return __builtin_exp2f(x); }
+
 // c plus the products of the four signed bytes of a and b; wraps.
 RK_DEVICE i32 dot4(i32 a, i32 b, i32 c) {
 #if defined(__GFX11__) || defined(__GFX12__)
@@ -121,6 +128,9 @@ RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
     return static_cast<u32>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<i32>(value), static_cast<i32>(source_lane), 31));
 }
 RK_DEVICE u32 uniform(u32 value) { return value; }
+RK_DEVICE f32 rough_reciprocal(f32 x) { return __nvvm_rcp_approx_ftz_f(x); }
+RK_DEVICE f64 rough_reciprocal(f64 x) { return __nvvm_rcp_approx_ftz_d(x); }
+RK_DEVICE f32 rough_exp2(f32 x) { return __nvvm_ex2_approx_f(x); }
 RK_DEVICE i32 dot4(i32 a, i32 b, i32 c) {
     i32 sum;
     asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
@@ -167,6 +177,9 @@ __device__ u32 per_lane(u32 value);
 __device__ u32 shuffle_word(u32 value, u32 source_lane);
 __device__ u64 ballot(bool condition);
 __device__ u32 uniform(u32 value);
+__device__ f32 rough_reciprocal(f32 x);
+__device__ f64 rough_reciprocal(f64 x);
+__device__ f32 rough_exp2(f32 x);
 __device__ i32 dot4(i32 a, i32 b, i32 c);
 __device__ u32 byte_permute(u32 high, u32 low, u32 selector);
 __device__ void wave_sync();

@@ -1,6 +1,7 @@
 // Functions of one or two numbers where C++ and NumPy part ways, or where the plain formula loses accuracy.
 #pragma once
 
+#include "device.hpp"
 #include "math.hpp"
 
 namespace rk {
@@ -99,8 +100,11 @@ RK_DEVICE T log_add_exp(T x, T y) {
 // Counts beyond the width shift everything out, as in NumPy.
 template <typename T>
 RK_DEVICE T shift_left(T x, T count) {
-    const bool inside = static_cast<bits_of<T>>(count) < 8 * sizeof(T);
-    return inside ? static_cast<T>(static_cast<wrapping<T>>(x) << count) : static_cast<T>(0);
+    constexpr bits_of<T> width = 8 * sizeof(T);
+    const bits_of<T> places = static_cast<bits_of<T>>(count);
+    // The remainder keeps LLVM from taking PTX's own shift, which looks at the low half of a 64-bit count alone.
+    const T shifted = static_cast<T>(static_cast<wrapping<T>>(x) << places % width);
+    return places < width ? shifted : static_cast<T>(0);
 }
 
 template <typename T>
@@ -131,6 +135,10 @@ RK_DEVICE Twofold<C> twofold_sum(C hi, C lo) {
     return {sum, lo - (sum - hi)};
 }
 
+// 1/x within an ulp, 1 <= x <= 2.
+RK_DEVICE f32 near_reciprocal(f32 x) { return rough_reciprocal(x); }
+RK_DEVICE f64 near_reciprocal(f64 x) { return 1 / x; }
+
 // x / (1 + exp(-v)), v an exponent whose rounding error the exponential would magnify. Where exp(-|v|) itself would be
 // subnormal, it is computed e^64 larger and the result scaled down. The quotient is corrected by what its numerator,
 // its denominator and itself were rounded by: the exponential's error is all that is left.
@@ -147,12 +155,21 @@ RK_DEVICE C logistic_times(C x, Twofold<C> v) {
         return weighted.hi * e_to_minus_64;
     }
     const Twofold<C> denominator = twofold_sum(static_cast<C>(1), power);
-    const C quotient = weighted.hi / denominator.hi;
+    const C reciprocal = near_reciprocal(denominator.hi);
+    const C quotient = weighted.hi * reciprocal;
     const C rest = fma(-quotient, denominator.lo, fma(-quotient, denominator.hi, weighted.hi) + weighted.lo);
-    const C reciprocal = fma(static_cast<C>(-0.5), denominator.hi, static_cast<C>(1.457));  // within 9 %, enough here
     // Of an infinite x the rest is NaN, and adding a rest of +0 would make +0 of -0.
-    return rest < 0 || rest > 0 ? fma(rest, reciprocal, quotient) : quotient;
+    return fabs(rest) > 0 ? fma(rest, reciprocal, quotient) : quotient;
 }
+
+// The same for results of 11 digits or fewer. The root is a normal number wherever the result is not 0.
+RK_DEVICE f32 rough_logistic_times(f32 x, f32 v) {
+    const f32 root = rough_exp2(fabs(v) * -0.72134752f);
+    return (v < 0 ? x * root * root : x) * rough_reciprocal(fma(root, root, 1.0f));
+}
+
+// What keeps products with 0 from being NaN, for functions that vanish long before.
+RK_DEVICE f32 bounded_below(f32 x) { return x < -1000 ? -1000.0f : x; }
 
 template <typename C>
 RK_DEVICE C sigmoid(C x) {
@@ -180,6 +197,13 @@ RK_DEVICE C gelu(C x) {
     const Twofold<C> product = twofold_product(bounded, sum.hi);
     const C v_lo = fma(bounded, sum.lo + (a.lo + cubic_lo), product.lo);
     return logistic_times(x < -32 ? C(-32) : x, {product.hi, v_lo});
+}
+
+RK_DEVICE f32 rough_exp(f32 x) { return rough_exp2(x * 1.44269504f); }
+RK_DEVICE f32 rough_sigmoid(f32 x) { return rough_logistic_times(1, x); }
+RK_DEVICE f32 rough_silu(f32 x) { return rough_logistic_times(bounded_below(x), x); }
+RK_DEVICE f32 rough_gelu(f32 x) {
+    return rough_logistic_times(bounded_below(x), x * fma(x * x, 0.071354816f, 1.5957691f));
 }
 
 template <typename C>

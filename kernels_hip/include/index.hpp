@@ -2,13 +2,21 @@
 // strides per operand, outermost axis first; stride 0 broadcasts, negative strides wrap to the right address.
 #pragma once
 
-#include "types.hpp"
+#include "device.hpp"
 
 namespace rk {
 
-// floor(n / divisor) for n < 2^53, more than any memory holds: the f64 quotient never rounds up to the next integer
-// there, because its distance 1/divisor from it exceeds half an ulp. A 64-bit integer division takes three times as long.
-RK_DEVICE u64 divide(u64 n, u64 divisor) { return static_cast<u64>(static_cast<f64>(n) / static_cast<f64>(divisor)); }
+// floor(n / divisor) for n < 2^53, more than any memory holds: the correctly rounded f64 quotient never rounds up to the
+// next integer there, because its distance 1/divisor from it exceeds half an ulp. The steps are those of a division but
+// for what subnormals and overflows need. A 64-bit integer division takes three times as long.
+RK_DEVICE u64 divide(u64 n, u64 divisor) {
+    const f64 x = static_cast<f64>(n), y = static_cast<f64>(divisor);
+    f64 reciprocal = rough_reciprocal(y);
+    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
+    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
+    const f64 quotient = x * reciprocal;
+    return static_cast<u64>(__builtin_fma(__builtin_fma(-quotient, y, x), reciprocal, quotient));
+}
 
 // The same where both fit 32 bits, several times faster on targets whose f64 is slow.
 RK_DEVICE u64 divide(u64 n, u64 divisor, bool fits_32_bits) {
@@ -26,15 +34,20 @@ RK_DEVICE Offsets<Operands> strided_offsets(u64 linear, u64 numel, u64 num_dims,
     Offsets<Operands> offsets = {};
     const bool fits_32_bits = numel <= 0xffffffffu;  // then every axis and every quotient fits too
     u64 rest = linear;
+    u64 d = num_dims;
 #pragma unroll 1
-    for (u64 d = num_dims; d-- > 0;) {
-        const u64 quotient = divide(rest, dims[d], fits_32_bits);
+    while (d > 1) {
+        const u64 quotient = divide(rest, dims[--d], fits_32_bits);
         const u64 position = rest - quotient * dims[d];
 #pragma unroll
         for (u32 k = 0; k < Operands; ++k) {
             offsets.of[k] += position * strides[k * num_dims + d];
         }
         rest = quotient;
+    }
+#pragma unroll
+    for (u32 k = 0; k < Operands; ++k) {
+        offsets.of[k] += d == 0 ? 0 : rest * strides[k * num_dims];
     }
     return offsets;
 }

@@ -15,16 +15,17 @@
 #define __shared__ __attribute__((shared))
 #endif
 #define RK_DEVICE __device__ __attribute__((always_inline)) inline
-#define RK_KERNEL extern "C" __global__ void
 // A kernel for blocks of up to `threads`, which may then spend more registers (AMDGPU) or must spend fewer (NVPTX) than
 // by default. HIP's compiler ignores the attribute that CUDA's takes.
 // `blocks` of them are to fit a multiprocessor side by side, which only NVPTX needs to be told.
 #if defined(__NVPTX__)
 #define RK_BLOCKS_KERNEL(threads, blocks) extern "C" __global__ __attribute__((launch_bounds(threads, blocks))) void
 #define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((launch_bounds(threads))) void
+#define RK_KERNEL RK_BLOCK_KERNEL(1024)
 #else
 #define RK_BLOCKS_KERNEL(threads, blocks) RK_BLOCK_KERNEL(threads)
 #define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, threads))) void
+#define RK_KERNEL extern "C" __global__ void
 #endif
 
 namespace rk {
@@ -111,6 +112,16 @@ struct Unsigned<16> {
 template <typename T>
 using bits_of = typename Unsigned<sizeof(T)>::type;
 
+// Elements as bits: as floats, what moves or changes them may make another NaN of a NaN.
+template <typename T>
+RK_DEVICE bits_of<T> *as_bits(T *pointer) {
+    return reinterpret_cast<bits_of<T> *>(pointer);
+}
+template <typename T>
+RK_DEVICE const bits_of<T> *as_bits(const T *pointer) {
+    return reinterpret_cast<const bits_of<T> *>(pointer);
+}
+
 // The type that arithmetic on T is done in.
 template <typename T>
 using arith = choose<is_short_float<T>, f32, T>;
@@ -128,9 +139,13 @@ RK_DEVICE f32 f32_from(f8_e4m3 x) {
 }
 
 RK_DEVICE bf16 bf16_from(f32 x) {
+#if defined(__NVPTX__)
+    return bit_cast<bf16>(__nvvm_f2bf16_rn(x));
+#else
     const u32 bits = bit_cast<u32>(x);
     const u32 rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;  // to nearest, ties to even
     return bf16{static_cast<u16>(x != x ? (bits >> 16) | 0x40u : rounded)};
+#endif
 }
 
 // Rounds to nearest even; beyond 448 there is only NaN. Below 2^-6 the sum with 2^14 rounds to multiples of 2^-9.

@@ -27,6 +27,10 @@ _COMMON: Final = ("-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror")
 # would cost a hundred registers, and spills on gfx90a.
 _TO_OBJECT: Final = ("-O3", "-Xclang", "-disable-llvm-passes", "-mllvm", "-disable-machine-licm")
 
+# CUDA's default fuses products and sums whatever the sources say. Loops that step a pointer for each operand would take
+# twice the registers.
+_TO_PTX: Final = ("-ffp-contract=on", "-mllvm", "-disable-lsr")
+
 
 def code_object_version(target: str) -> int:
     """Generic targets exist since version 6; exact ones keep 5, which older runtimes load too."""
@@ -133,7 +137,7 @@ class Zig:
         if is_ptx(target):
             # No CUDA installation is looked at: its release would choose the PTX version.
             feature = ("--cuda-path=/none", "--cuda-feature=+ptx80", "-nocudainc", "-nocudalib", "-S")
-            return ("-x", "cuda", f"--cuda-gpu-arch={target}", *feature, *common)
+            return ("-x", "cuda", f"--cuda-gpu-arch={target}", *feature, *common, *_TO_PTX)
         version = f"-mcode-object-version={code_object_version(target)}"
         where = ("-x", "hip", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", version, "-fuse-cuid=none")
         return (*where, *common)

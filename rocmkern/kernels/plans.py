@@ -6,6 +6,7 @@ over the grid and are right for any.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Final
 
 from attrs import evolve, frozen
@@ -15,6 +16,8 @@ from rocmkern.drivers.protocol import DeviceInfo, Dims
 VECTOR_BYTES: Final = 16
 BLOCK: Final = 256
 WORK_ITEMS: Final = (1 << 32) - 1
+
+Axes = tuple[int, ...]
 
 
 @frozen
@@ -64,18 +67,41 @@ def pack_width(*itemsizes: int) -> int:
     return VECTOR_BYTES // max(itemsizes)
 
 
-def elementwise(numel: int, itemsizes: tuple[int, ...], device: DeviceInfo, *, contiguous: bool = True) -> LaunchPlan:
-    """A plan for affine, unary, binary, ternary, cast, fill and const_set: packs where contiguous, else elements.
+def elementwise(numel: int, itemsizes: tuple[int, ...], device: DeviceInfo) -> LaunchPlan:
+    """A plan for affine, unary, binary, ternary, cast, fill and const_set of contiguous operands.
 
-    `itemsizes` are those of all operands, the result included. A launch for packs is right for unaligned memory too,
-    where the kernel takes elements.
+    `itemsizes` are those of all operands, the result included. The launch is right for unaligned memory too, where the
+    kernel takes elements.
     """
-    if not contiguous:
-        return over_units(numel, device, variant="elements", why="an operand is strided: one element a thread")
     width = pack_width(*itemsizes)
-    units = numel // width + numel % width
-    why = f"all operands are contiguous: {width} element{'s' if width > 1 else ''} in one 16-byte access a thread"
-    return over_units(units, device, variant="packs", why=why)
+    packs, rest = divmod(numel, width)
+    why = f"all operands are contiguous: {_accesses(width)}"
+    if len(itemsizes) > 2:
+        return over_units(packs + rest, device, variant="packs", why=f"{why} a thread")
+    return over_units(-(-packs // 2) + rest, device, variant="packs", why=f"{why}, two of them a thread")
+
+
+def strided(dims: Axes, strides: tuple[Axes, ...], itemsizes: tuple[int, ...], device: DeviceInfo) -> LaunchPlan:
+    """The same for operands of which one at least is not contiguous; axes that merge are merged."""
+    numel, width = prod(dims), pack_width(*itemsizes)
+    if has_rows_of_packs(dims, strides, width):
+        why = f"packs fill the rows: {_accesses(width)} a thread"
+        return over_units(numel // width + numel % width, device, variant="rows", why=why)
+    return over_units(numel, device, variant="elements", why="an operand is strided: one element a thread")
+
+
+def has_rows_of_packs(dims: Axes, strides: tuple[Axes, ...], width: int) -> bool:
+    """Whether every operand's rows lie side by side, or are of one element, and packs fill them.
+
+    The rule is that of kernels_hip/include/elementwise.hpp; a test holds them together.
+    """
+    if len(dims) > 1 and dims[-1] % width:
+        return False
+    return all(s[-1] == 0 or (s[-1] == 1 and all(n % width == 0 for n in s[:-1])) for s in strides)
+
+
+def _accesses(width: int) -> str:
+    return f"{width} element{'s' if width > 1 else ''} in one 16-byte access"
 
 
 def copy2d(rows: int, columns: int, src_stride: int, dst_stride: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:

@@ -5,21 +5,22 @@ The rule and the figures are those of kernels_hip/include/transpose.hpp; a test 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Final
 
 from rocmkern.drivers.protocol import DeviceInfo
-from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, elementwise
+from rocmkern.kernels import plans
 
 _WORTHWHILE: Final = 16  # a shorter axis would leave most of a tile empty
-Axes = tuple[int, ...]
 
 
-def tile_edge(out_itemsize: int) -> int:
-    """Elements along either side of a tile."""
-    return 32 if out_itemsize >= 4 else 64
+def tile_shape(widest: int) -> tuple[int, int]:
+    """Elements along the axis that lies side by side in the input and along the output's last; by the wider type."""
+    edge = 2 if widest == 8 else 4
+    return (32 if widest == 1 else 16) * edge, 16 * edge
 
 
-def tiles(dims: Axes, strides: Axes, out_itemsize: int) -> int:
+def tiles(dims: plans.Axes, strides: plans.Axes, widest: int) -> int:
     """How many tiles a copy of that layout has, axes that merge merged; 0 where it is no transposition."""
     *outer, columns = dims
     if columns < _WORTHWHILE or strides[-1] in (0, 1):
@@ -27,22 +28,21 @@ def tiles(dims: Axes, strides: Axes, out_itemsize: int) -> int:
     units = [n for n, stride in zip(outer, strides, strict=False) if stride == 1 and n >= _WORTHWHILE]
     if not units:
         return 0
-    rows, edge = units[-1], tile_edge(out_itemsize)
-    slices = 1
-    for n in outer:
-        slices *= n
-    return slices // rows * -(-rows // edge) * -(-columns // edge)
+    rows = units[-1]
+    tile_rows, tile_columns = tile_shape(widest)
+    return prod(outer) // rows * -(-rows // tile_rows) * -(-columns // tile_columns)
 
 
-def copy(dims: Axes, strides: Axes, itemsize: int, out_itemsize: int, device: DeviceInfo) -> LaunchPlan:
+def copy(
+    dims: plans.Axes, strides: plans.Axes, itemsize: int, out_itemsize: int, device: DeviceInfo
+) -> plans.LaunchPlan:
     """A plan for ucopy, and for cast where it has tiles, of a strided input."""
-    count = tiles(dims, strides, out_itemsize)
+    widest = max(itemsize, out_itemsize)
+    count = tiles(dims, strides, widest)
     if not count:
-        numel = 1
-        for n in dims:
-            numel *= n
-        return elementwise(numel, (itemsize, out_itemsize), device, contiguous=False)
-    block = min(BLOCK, device.max_threads_per_block)
-    grid = min(count, device.max_grid[0], WORK_ITEMS // block)
-    edge = tile_edge(out_itemsize)
-    return LaunchPlan((grid, 1, 1), (block, 1, 1), 0, "tiles", f"a transposition: {edge}×{edge} elements a block")
+        return plans.strided(dims, (strides,), (itemsize, out_itemsize), device)
+    block = min(plans.BLOCK, device.max_threads_per_block)
+    grid = min(count, device.max_grid[0], plans.WORK_ITEMS // block)
+    rows, columns = tile_shape(widest)
+    why = f"a transposition: {rows}×{columns} elements a block"
+    return plans.LaunchPlan((grid, 1, 1), (block, 1, 1), 0, "tiles", why)

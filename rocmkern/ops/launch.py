@@ -164,10 +164,14 @@ def strided(shape: Shape, *tensors: Tensor) -> tuple[int, int]:
     """`num_dims` and `info` of the elementwise kernels for tensors of one shape; 0, 0 where all are contiguous."""
     if all(t.layout.is_contiguous for t in tensors):
         return 0, 0
-    dims, strides = collapse(shape, *[t.layout.strides for t in tensors])
-    if not dims:
-        dims, strides = (1,), tuple((1,) for _ in tensors)
+    dims, strides = merged(shape, *tensors)
     return len(dims), layout_info(tensors[0].device, sum(strides, dims))
+
+
+def merged(shape: Shape, *tensors: Tensor) -> tuple[Shape, tuple[Shape, ...]]:
+    """Axes, merged where every tensor runs through them in one step, and each one's strides; one axis at least."""
+    dims, strides = collapse(shape, *[t.layout.strides for t in tensors])
+    return (dims, strides) if dims else ((1,), tuple((1,) for _ in tensors))
 
 
 def elementwise(
@@ -188,10 +192,15 @@ def elementwise(
     if size:
         if specialized.enabled and not scalars and specialized.launched(symbol, out, inputs):
             return out
-        num_dims, info = strided(out.layout.shape, *inputs)
         here = context(out.device)
         itemsizes = (out.dtype.itemsize, *[t.dtype.itemsize for t in inputs])
-        plan = here.plan(plans.elementwise, size, itemsizes, contiguous=not info)
+        if all(t.layout.is_contiguous for t in inputs):
+            num_dims = info = 0
+            plan = here.plan(plans.elementwise, size, itemsizes)
+        else:
+            dims, strides = merged(out.layout.shape, *inputs)
+            num_dims, info = len(dims), layout_info(out.device, sum(strides, dims))
+            plan = here.plan(plans.strided, dims, strides, itemsizes)
         addresses = [t.address for t in inputs]
         kernel = here.kernel(out.device, symbol)
         before = (size, num_dims, info, *scalars)

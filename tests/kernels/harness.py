@@ -101,7 +101,10 @@ def elementwise(
     numel = int(np.prod(shape, dtype=np.int64))
     contiguous = all(v.flags.c_contiguous for v in inputs)
     sizes = (*(v.itemsize for v in inputs), result.dtype.itemsize)
-    plan = plans.elementwise(max(numel, 1), sizes, device.info, contiguous=contiguous)
+    if contiguous:
+        plan = plans.elementwise(max(numel, 1), sizes, device.info)
+    else:
+        plan = plans.over_units(max(numel, 1), device.info, variant="elements", why="")
     grid, block = geometry or (plan.grid[0], plan.block[0])
     layout = None if contiguous else upload(device, info(inputs))
     pointers = [upload(device, v) for v in inputs]

@@ -202,6 +202,40 @@ def test_scalar_on_either_side(device: Device, size: int) -> None:
     assert np.array_equal(_run(device, minus, two, x), 2 - x)
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    rows=st.integers(1, 5),
+    packs=st.integers(1, 70),
+    left=st.sampled_from(("matrix", "row", "column", "narrowed", "planes")),
+    right=st.sampled_from(("matrix", "row", "column", "narrowed", "planes")),
+    short=st.sampled_from(("f32", "u8")),
+    extra=st.sampled_from((0, 1)),
+    geometry=st.sampled_from(((1, 64), (2, 256), (40, 256))),
+)
+def test_rows_of_packs(
+    device: Device, rows: int, packs: int, left: str, right: str, short: str, extra: int, geometry: tuple[int, int]
+) -> None:
+    """Rows that are 16-byte packs side by side, or one element, in any pairing; rows one element longer are neither."""
+    dtype = np.float32 if short == "f32" else np.uint8
+    columns = packs * (16 // np.dtype(dtype).itemsize) + extra
+    shape = (2, rows, columns)
+
+    def operand(kind: str) -> Array:
+        stored = {
+            "matrix": shape,
+            "row": (1, 1, columns),
+            "column": (2, rows, 1),
+            "narrowed": (2, rows, columns + 16),
+            "planes": (1, rows, columns),
+        }[kind]
+        held = (np.arange(int(np.prod(stored))) % 101).astype(dtype).reshape(stored)
+        return np.broadcast_to(held[..., :columns], shape)
+
+    x, y = operand(left), operand(right)
+    add = binary.FAMILY.by_symbol[f"badd_{short}"]
+    assert np.array_equal(_run(device, add, x, y, geometry=geometry), x + y)
+
+
 def test_result_may_be_an_operand(device: Device) -> None:
     """x = x + y in place."""
     x, y = np.arange(100, dtype=np.float32), np.full(100, 3, np.float32)

@@ -41,9 +41,13 @@ def test_every_unit_has_a_thread_unless_the_grid_is_full(
 ) -> None:
     """G3, G14: no plan has more work-items than 32 bits count, none is short of threads in silence."""
     where = device(wave_size, max_threads)
-    plan = plans.elementwise(numel, (itemsize, itemsize), where, contiguous=contiguous)
-    width = 16 // itemsize if contiguous else 1
-    units = numel // width + numel % width
+    width = 16 // itemsize
+    if contiguous:
+        plan = plans.elementwise(numel, (itemsize, itemsize), where)
+        units = -(-(numel // width) // 2) + numel % width  # two packs a thread
+    else:
+        plan = plans.strided((numel,), ((2,),), (itemsize, itemsize), where)
+        units = numel
     assert threads(plan) <= (1 << 32) - 1
     assert plan.block[0] <= max_threads and plan.block[0] % wave_size == 0
     assert plan.is_empty == (numel == 0)
@@ -55,7 +59,7 @@ def test_every_unit_has_a_thread_unless_the_grid_is_full(
 
 def test_four_billion_elements_stride_over_a_full_grid() -> None:
     """G3: 2³² strided elements would wrap a 32-bit count to an empty grid; the plan fills the grid and says so."""
-    plan = plans.elementwise(1 << 32, (4,), device(), contiguous=False)
+    plan = plans.strided((1 << 32,), ((2,),), (4,), device())
     assert plan.grid == (16777215, 1, 1) and plan.block == (256, 1, 1)
     assert str(plan) == (
         "elements, striding: grid 16777215×1×1, block 256×1×1; an operand is strided: one element a thread; "
@@ -63,11 +67,26 @@ def test_four_billion_elements_stride_over_a_full_grid() -> None:
     )
 
 
-def test_contiguous_elements_take_sixteen_bytes_a_thread() -> None:
-    """2²⁰ f32 are 2¹⁸ accesses of 16 bytes."""
+def test_contiguous_elements_take_sixteen_bytes_at_a_time() -> None:
+    """2²⁰ f32 are 2¹⁸ accesses of 16 bytes: of one operand, a thread has two under way."""
     plan = plans.elementwise(1 << 20, (4, 4), device())
-    assert plan.grid == (1024, 1, 1) and plan.variant == "packs"
+    assert plan.grid == (512, 1, 1) and plan.variant == "packs"
+    assert plan.why == "all operands are contiguous: 4 elements in one 16-byte access, two of them a thread"
+    plan = plans.elementwise(1 << 20, (4, 4, 4), device())
+    assert plan.grid == (1024, 1, 1)
     assert plan.why == "all operands are contiguous: 4 elements in one 16-byte access a thread"
+
+
+def test_rows_take_packs_where_packs_fill_them() -> None:
+    """A row broadcast to a matrix, a column, a narrowed matrix; rows of odd lengths or begins go by element."""
+    broadcast = plans.strided((512, 1024), ((1024, 1), (0, 1)), (4, 4, 4), device())
+    assert broadcast.variant == "rows" and broadcast.grid == (512, 1, 1)
+    assert broadcast.why == "packs fill the rows: 4 elements in one 16-byte access a thread"
+    assert plans.strided((512, 1024), ((1024, 1), (1, 0)), (4, 4, 4), device()).variant == "rows"
+    assert plans.strided((7, 8), ((100, 1),), (4, 4), device()).variant == "rows"
+    assert plans.strided((9,), ((0,), (1,)), (4, 4, 4), device()).variant == "rows"
+    for dims, strides in (((7, 9), (100, 1)), ((7, 8), (101, 1)), ((8, 8), (1, 8)), ((8,), (2,)), ((8,), (-1,))):
+        assert plans.strided(dims, (strides,), (4, 4), device()).variant == "elements"
 
 
 def test_widest_operand_sets_the_pack() -> None:
