@@ -5,19 +5,12 @@
 
 namespace rk {
 
-struct Light {
-    static constexpr bool light = true;
-};
-struct Heavy {
-    static constexpr bool light = false;
-};
-
-#define RK_OF_PARTS(name, weight, expression)     \
-    struct name : weight {                        \
-        template <typename Z>                     \
-        RK_DEVICE auto operator()(Z z) const {    \
-            return expression;                    \
-        }                                         \
+#define RK_OF_PARTS(name, weight, expression)  \
+    struct name : weight {                     \
+        template <typename Z>                  \
+        RK_DEVICE auto operator()(Z z) const { \
+            return expression;                 \
+        }                                      \
     };
 #define RK_IN_F64(name, expression)               \
     template <typename Z>                         \
@@ -27,12 +20,12 @@ struct Heavy {
             return narrow_complex<Z>(expression); \
         }                                         \
     };
-#define RK_OF_TWO(name, weight, expression)        \
-    struct name : weight {                         \
-        template <typename Z>                      \
+#define RK_OF_TWO(name, weight, expression)         \
+    struct name : weight {                          \
+        template <typename Z>                       \
         RK_DEVICE auto operator()(Z x, Z y) const { \
-            return expression;                     \
-        }                                          \
+            return expression;                      \
+        }                                           \
     };
 
 RK_OF_PARTS(uneg, Light, (Z{-z.re, -z.im}))
@@ -87,25 +80,25 @@ struct Cast {
     }
 };
 
-#define COMPLEX_UNARY(op, T, Out)                                                                                \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, Out *out) {                       \
-        const Space space = {numel, num_dims, info};                                                             \
-        elementwise<op::light>(space, out, op(), Operand<T, 0>(space, inp));                                     \
+#define COMPLEX_UNARY(op, T, Out)                                             \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, Out *out) {                   \
+        const Space space = {numel, num_dims, info};                          \
+        elementwise<op::weight>(space, out, op(), Operand<T, 0>(space, inp)); \
     }
-#define COMPLEX_FUNCTION(op, T)                                                                                  \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *inp, T *out) {                         \
-        const Space space = {numel, num_dims, info};                                                             \
-        elementwise<Weight::heavy>(space, out, op<T>(), Operand<T, 0>(space, inp));                                      \
+#define COMPLEX_FUNCTION(op, T)                                                     \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, T *out) {                           \
+        const Space space = {numel, num_dims, info};                                \
+        elementwise<Weight::heavy>(space, out, op<T>(), Operand<T, 0>(space, inp)); \
     }
-#define COMPLEX_BINARY(op, T, Out)                                                                               \
-    RK_KERNEL op##_##T(u64 numel, u64 num_dims, const u64 *info, const T *lhs, const T *rhs, Out *out) {         \
-        const Space space = {numel, num_dims, info};                                                             \
-        elementwise<op::light>(space, out, op(), Operand<T, 0>(space, lhs), Operand<T, 1>(space, rhs));          \
+#define COMPLEX_BINARY(op, T, Out)                                                                       \
+    RK_KERNEL op##_##T(RK_LAYOUT, const T *lhs, const T *rhs, Out *out) {                                \
+        const Space space = {numel, num_dims, info};                                                     \
+        elementwise<op::weight>(space, out, op(), Operand<T, 0>(space, lhs), Operand<T, 1>(space, rhs)); \
     }
-#define COMPLEX_CAST(S, D)                                                                                       \
-    RK_KERNEL cast_##S##_##D(u64 numel, u64 num_dims, const u64 *info, const S *inp, D *out) {                   \
-        const Space space = {numel, num_dims, info};                                                             \
-        elementwise<Weight::light>(space, out, Cast<D, S>(), Operand<S, 0>(space, inp));                                  \
+#define COMPLEX_CAST(S, D)                                                               \
+    RK_KERNEL cast_##S##_##D(RK_LAYOUT, const S *inp, D *out) {                          \
+        const Space space = {numel, num_dims, info};                                     \
+        elementwise<Weight::light>(space, out, Cast<D, S>(), Operand<S, 0>(space, inp)); \
     }
 
 // Inside the namespace, so that a dtype's short name is its type.

@@ -64,7 +64,6 @@ RK_DEVICE C relu(C x) {
         }                                        \
     };
 
-RK_OP(ucopy, Light, x)
 RK_OP(uneg, Light, negative(x))
 RK_OP(uabs, Light, absolute(x))
 RK_OP(ubitnot, Light, static_cast<T>(~x))
@@ -159,9 +158,8 @@ RK_DEVICE void unary(const Space &space, const T *inp, Out *out, Op op) {
 // Elements move as raw bits, so all types of a size share this code. In place there is nothing to move.
 template <typename Bits>
 RK_DEVICE void copy(const Space &space, const Bits *inp, Bits *out) {
-    const OfRepresentation<Bits, ucopy> op;
-    if (inp == nullptr || !transpose(space, inp, out, op)) {
-        unary<Weight::light>(space, inp ? inp : out, out, op);
+    if (inp == nullptr || !transpose(space, inp, out, Unchanged())) {
+        unary<Weight::light>(space, inp ? inp : out, out, Unchanged());
     }
 }
 

@@ -6,6 +6,14 @@
 
 namespace rk {
 
+// What copies do to an element.
+struct Unchanged {
+    template <typename T>
+    RK_DEVICE T operator()(T x) const {
+        return x;
+    }
+};
+
 // The plane of a layout: output axis `last` by the axis `unit` along which the input is contiguous.
 struct Plane {
     bool found;
@@ -14,9 +22,10 @@ struct Plane {
     u64 columns;       // extent of the last axis
     u64 row_pitch;     // of axis `unit` in the output
     u64 column_pitch;  // of the last axis in the input
+    u64 slices;        // of all other axes
 
     RK_DEVICE explicit Plane(const Space &space)
-        : found(false), unit(0), rows(1), columns(1), row_pitch(0), column_pitch(0) {
+        : found(false), unit(0), rows(1), columns(1), row_pitch(0), column_pitch(0), slices(1) {
         constexpr u64 worthwhile = 16;  // a shorter axis would leave most of a tile empty
         if (space.info == nullptr || space.num_dims < 2) {
             return;
@@ -32,6 +41,8 @@ struct Plane {
                 unit = d;
                 rows = space.info[d];
                 row_pitch = pitch;
+            } else {
+                slices *= space.info[d];
             }
             pitch *= space.info[d];
         }
@@ -44,14 +55,14 @@ struct Slice {
     u64 inp;
     u64 out;
 
-    RK_DEVICE Slice(const Space &space, const Plane &plane, u64 index) : inp(0), out(0) {
+    RK_DEVICE Slice(const Space &space, const Plane &plane, u32 index) : inp(0), out(0) {
         u64 pitch = plane.columns;
 #pragma unroll 1
         for (u64 d = space.num_dims - 1; d-- > 0;) {
             const u64 extent = space.info[d];
             if (d != plane.unit) {
-                const u64 quotient = space.divide(index, extent);
-                const u64 position = index - quotient * extent;
+                const u32 quotient = extent > index ? 0 : index / static_cast<u32>(extent);
+                const u64 position = index - quotient * static_cast<u32>(extent);
                 inp += position * space.strides(0)[d];
                 out += position * pitch;
                 index = quotient;
@@ -61,21 +72,80 @@ struct Slice {
     }
 };
 
-// A thread turns blocks of edge × edge elements in its registers; between the turns, rows of blocks change threads in
-// LDS. The host's plan has a block of 256 threads a tile.
+// A thread turns a block of edge × edge elements in its registers; in LDS, rows of blocks change threads. A tile is 256
+// such blocks.
 template <u32 Widest>
 struct Tile {
-    static constexpr u32 edge = Widest == 8 ? 2 : 4;
-    static constexpr u32 words = 16;  // of edge elements, a row
+    static constexpr u32 edge = Widest == 8 ? 2 : Widest == 1 ? 8 : 4;
+    static constexpr u32 words = Widest == 1 ? 8 : 16;  // of edge elements, a row
+    static constexpr u32 row_blocks = 256 / words;
     static constexpr u32 columns = words * edge;
-    static constexpr u32 row_blocks = Widest == 1 ? 32 : 16;  // 128 bytes side by side in the input at least
     static constexpr u32 rows = row_blocks * edge;
-    static constexpr u32 in_flight = row_blocks * words / 256;
 };
+
+// Row i of the turned block is column i of the block.
+template <u32 Edge, typename Op, typename In, typename Out>
+RK_DEVICE void turn(Pack<Out, Edge> (&turned)[Edge], const Pack<In, Edge> (&block)[Edge], Op op) {
+#pragma unroll
+    for (u32 i = 0; i < Edge; ++i) {
+#pragma unroll
+        for (u32 j = 0; j < Edge; ++j) {
+            turned[i].lane[j] = op(block[j].lane[i]);
+        }
+    }
+}
+
+constexpr u32 low_halves = 0x05040100;   // of both operands of byte_permute
+constexpr u32 high_halves = 0x07060302;
+
+template <u32 Edge>
+RK_DEVICE void turn(Pack<u16, Edge> (&turned)[Edge], const Pack<u16, Edge> (&block)[Edge], Unchanged) {
+    using Words = Pack<u32, Edge / 2>;
+#pragma unroll
+    for (u32 i = 0; i < Edge; ++i) {
+        Words row;
+#pragma unroll
+        for (u32 w = 0; w < Edge / 2; ++w) {
+            const u32 first = bit_cast<Words>(block[2 * w]).lane[i / 2];
+            const u32 second = bit_cast<Words>(block[2 * w + 1]).lane[i / 2];
+            row.lane[w] = byte_permute(second, first, i % 2 == 0 ? low_halves : high_halves);
+        }
+        turned[i] = bit_cast<Pack<u16, Edge>>(row);
+    }
+}
+
+template <u32 Edge>
+RK_DEVICE void turn(Pack<u8, Edge> (&turned)[Edge], const Pack<u8, Edge> (&block)[Edge], Unchanged) {
+    using Words = Pack<u32, Edge / 4>;
+    Words rows[Edge];
+#pragma unroll
+    for (u32 w = 0; w < Edge / 4; ++w) {
+#pragma unroll
+        for (u32 v = 0; v < Edge / 4; ++v) {
+            u32 word[4];
+#pragma unroll
+            for (u32 j = 0; j < 4; ++j) {
+                word[j] = bit_cast<Words>(block[4 * w + j]).lane[v];
+            }
+#pragma unroll
+            for (u32 half = 0; half < 2; ++half) {
+                const u32 pairs = half == 0 ? 0x05010400 : 0x07030602;  // bytes 0, 0, 1, 1 or 2, 2, 3, 3
+                const u32 upper = byte_permute(word[1], word[0], pairs);
+                const u32 lower = byte_permute(word[3], word[2], pairs);
+                rows[4 * v + 2 * half].lane[w] = byte_permute(lower, upper, low_halves);
+                rows[4 * v + 2 * half + 1].lane[w] = byte_permute(lower, upper, high_halves);
+            }
+        }
+    }
+#pragma unroll
+    for (u32 i = 0; i < Edge; ++i) {
+        turned[i] = bit_cast<Pack<u8, Edge>>(rows[i]);
+    }
+}
 
 // The first `left` elements of a pack: all or none where packs move as one.
 template <bool Packed, typename T, u32 N>
-RK_DEVICE void load(Pack<T, N> &pack, const T *source, u64 left) {
+RK_DEVICE void load(Pack<T, N> &pack, const T *source, u32 left) {
     if constexpr (Packed) {
         if (left > 0) {
             pack = *reinterpret_cast<const Pack<T, N> *>(source);
@@ -91,7 +161,7 @@ RK_DEVICE void load(Pack<T, N> &pack, const T *source, u64 left) {
 }
 
 template <bool Packed, typename T, u32 N>
-RK_DEVICE void store(T *target, const Pack<T, N> &pack, u64 left) {
+RK_DEVICE void store(T *target, const Pack<T, N> &pack, u32 left) {
     if constexpr (Packed) {
         if (left > 0) {
             *reinterpret_cast<Pack<T, N> *>(target) = pack;
@@ -113,57 +183,44 @@ RK_DEVICE void transpose_tiles(const Space &space, const Plane &plane, const In 
     // Word w of row r lies at w ^ (r / edge): what a wave writes down a column of blocks, and what it reads along a
     // row, is spread over all banks.
     __shared__ Pack<Out, edge> tile[T::rows][T::words];
-    const u64 row_tiles = (plane.rows + T::rows - 1) / T::rows;
-    const u64 column_tiles = (plane.columns + T::columns - 1) / T::columns;
-    const u64 tiles = space.divide(space.numel, plane.rows * plane.columns) * row_tiles * column_tiles;
-    const u32 step = block_size_x();
+    // Of what fits any memory, 32 bits count the tiles.
+    const u32 row_tiles = static_cast<u32>((plane.rows + T::rows - 1) / T::rows);
+    const u32 column_tiles = static_cast<u32>((plane.columns + T::columns - 1) / T::columns);
+    const u32 tiles = static_cast<u32>(plane.slices) * row_tiles * column_tiles;
 #pragma unroll 1
-    for (u64 t = block_x(); t < tiles; t += grid_x()) {
-        const u64 band = space.divide(t, row_tiles);
-        const u64 row = (t - band * row_tiles) * T::rows;
-        const u64 index = space.divide(band, column_tiles);
-        const u64 column = (band - index * column_tiles) * T::columns;
+    for (u32 t = block_x(); t < tiles; t += grid_x()) {
+        const u32 band = t / row_tiles;
+        const u64 row = static_cast<u64>(t - band * row_tiles) * T::rows;
+        const u32 index = band / column_tiles;
+        const u64 column = static_cast<u64>(band - index * column_tiles) * T::columns;
         const Slice slice(space, plane, index);
+        const u32 rows = plane.rows - row < T::rows ? static_cast<u32>(plane.rows - row) : T::rows;
+        const u32 columns = plane.columns - column < T::columns ? static_cast<u32>(plane.columns - column) : T::columns;
         const In *source = inp + slice.inp + column * plane.column_pitch + row;
-        const u64 rows = plane.rows - row, columns = plane.columns - column;
-        // All loads of a thread are on their way before the first is used.
 #pragma unroll 1
-        for (u32 base = thread_x(); base < T::row_blocks * T::words; base += T::in_flight * step) {
-            Pack<In, edge> moved[T::in_flight][edge];
+        for (u32 k = thread_x(); k < T::row_blocks * T::words; k += block_size_x()) {
+            const u32 block = k % T::row_blocks, word = k / T::row_blocks;
+            const u32 r = block * edge, c = word * edge;
+            const In *first = source + c * plane.column_pitch + r;
+            Pack<In, edge> moved[edge];
 #pragma unroll
-            for (u32 f = 0; f < T::in_flight; ++f) {
-                const u32 k = base + f * step;
-                const u32 r = k % T::row_blocks * edge, c = k / T::row_blocks * edge;
-#pragma unroll
-                for (u32 j = 0; j < edge; ++j) {
-                    const u64 left = c + j < columns && c < T::columns && r < rows ? rows - r : 0;
-                    load<Packed>(moved[f][j], source + (c + j) * plane.column_pitch + r, left);
-                }
+            for (u32 j = 0; j < edge; ++j) {
+                load<Packed>(moved[j], first + j * plane.column_pitch, c + j < columns && r < rows ? rows - r : 0);
             }
+            Pack<Out, edge> turned[edge];
+            turn(turned, moved, op);
 #pragma unroll
-            for (u32 f = 0; f < T::in_flight; ++f) {
-                const u32 k = base + f * step;
-                const u32 block = k % T::row_blocks, word = k / T::row_blocks;
-                if (word < T::words) {
-#pragma unroll
-                    for (u32 i = 0; i < edge; ++i) {
-                        Pack<Out, edge> turned;
-#pragma unroll
-                        for (u32 j = 0; j < edge; ++j) {
-                            turned.lane[j] = op(moved[f][j].lane[i]);
-                        }
-                        tile[block * edge + i][word ^ (block % T::words)] = turned;
-                    }
-                }
+            for (u32 i = 0; i < edge; ++i) {
+                tile[r + i][word ^ (block % T::words)] = turned[i];
             }
         }
         barrier();
         Out *target = out + slice.out + row * plane.row_pitch + column;
 #pragma unroll 4
-        for (u32 k = thread_x(); k < T::rows * T::words; k += step) {
+        for (u32 k = thread_x(); k < T::rows * T::words; k += block_size_x()) {
             const u32 r = k / T::words, word = k % T::words, c = word * edge;
-            const u64 left = r < rows && c < columns ? columns - c : 0;
-            store<Packed>(target + r * plane.row_pitch + c, tile[r][word ^ (r / edge % T::words)], left);
+            store<Packed>(target + r * plane.row_pitch + c, tile[r][word ^ (r / edge % T::words)],
+                          r < rows && c < columns ? columns - c : 0);
         }
         barrier();
     }

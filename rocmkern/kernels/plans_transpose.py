@@ -12,12 +12,15 @@ from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels import plans
 
 _WORTHWHILE: Final = 16  # a shorter axis would leave most of a tile empty
+_TILE_BLOCKS: Final = 256  # a thread turns one or two
+_BLOCK: Final = 128
 
 
 def tile_shape(widest: int) -> tuple[int, int]:
     """Elements along the axis that lies side by side in the input and along the output's last; by the wider type."""
-    edge = 2 if widest == 8 else 4
-    return (32 if widest == 1 else 16) * edge, 16 * edge
+    edge = {1: 8, 8: 2}.get(widest, 4)
+    words = 8 if widest == 1 else 16
+    return _TILE_BLOCKS // words * edge, words * edge
 
 
 def tiles(dims: plans.Axes, strides: plans.Axes, widest: int) -> int:
@@ -41,7 +44,7 @@ def copy(
     count = tiles(dims, strides, widest)
     if not count:
         return plans.strided(dims, (strides,), (itemsize, out_itemsize), device)
-    block = min(plans.BLOCK, device.max_threads_per_block)
+    block = min(_BLOCK, device.max_threads_per_block)
     grid = min(count, device.max_grid[0], plans.WORK_ITEMS // block)
     rows, columns = tile_shape(widest)
     why = f"a transposition: {rows}×{columns} elements a block"
