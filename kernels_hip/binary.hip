@@ -81,7 +81,10 @@ struct Comparison {
 template <typename T, typename Op>
 struct OfRepresentation {
     using Bits = bits_of<T>;
-    RK_DEVICE Bits operator()(Bits x, Bits y) const { return bit_cast<Bits>(Op::of(bit_cast<T>(x), bit_cast<T>(y))); }
+    using Meant = choose<is_bool<T>, u8, T>;
+    RK_DEVICE Bits operator()(Bits x, Bits y) const {
+        return bit_cast<Bits>(Op::of(bit_cast<Meant>(x), bit_cast<Meant>(y)));
+    }
 };
 
 template <Weight weight, typename Out, typename T, typename Function>

@@ -59,9 +59,11 @@ RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
 // The value of the first active lane, known to be the same in the whole wave.
 RK_DEVICE u32 uniform(u32 value) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<i32>(value))); }
 
-// For normal x: 1/x within an ulp, and to 20 bits.
+// 1/x within an ulp, for x and 1/x that are normal.
 RK_DEVICE f32 rough_reciprocal(f32 x) { return __builtin_amdgcn_rcpf(x); }
-RK_DEVICE f64 rough_reciprocal(f64 x) { return __builtin_amdgcn_rcp(x); }
+
+// x / y for numbers that are far from subnormals and overflow.
+RK_DEVICE f64 divide_normal(f64 x, f64 y) { return x / y; }
 
 // 2^x within an ulp or two.
 RK_DEVICE f32 rough_exp2(f32 x) { return __builtin_exp2f(x); }
@@ -129,7 +131,14 @@ RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
 }
 RK_DEVICE u32 uniform(u32 value) { return value; }
 RK_DEVICE f32 rough_reciprocal(f32 x) { return __nvvm_rcp_approx_ftz_f(x); }
-RK_DEVICE f64 rough_reciprocal(f64 x) { return __nvvm_rcp_approx_ftz_d(x); }
+// The steps of a division without its call for the numbers that are excluded, which takes registers of every caller.
+RK_DEVICE f64 divide_normal(f64 x, f64 y) {
+    f64 reciprocal = __nvvm_rcp_approx_ftz_d(y);  // to 20 bits
+    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
+    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
+    const f64 quotient = x * reciprocal;
+    return __builtin_fma(__builtin_fma(-quotient, y, x), reciprocal, quotient);
+}
 RK_DEVICE f32 rough_exp2(f32 x) { return __nvvm_ex2_approx_f(x); }
 RK_DEVICE i32 dot4(i32 a, i32 b, i32 c) {
     i32 sum;
@@ -178,7 +187,7 @@ __device__ u32 shuffle_word(u32 value, u32 source_lane);
 __device__ u64 ballot(bool condition);
 __device__ u32 uniform(u32 value);
 __device__ f32 rough_reciprocal(f32 x);
-__device__ f64 rough_reciprocal(f64 x);
+__device__ f64 divide_normal(f64 x, f64 y);
 __device__ f32 rough_exp2(f32 x);
 __device__ i32 dot4(i32 a, i32 b, i32 c);
 __device__ u32 byte_permute(u32 high, u32 low, u32 selector);

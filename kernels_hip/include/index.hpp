@@ -6,16 +6,10 @@
 
 namespace rk {
 
-// floor(n / divisor) for n < 2^53, more than any memory holds: the correctly rounded f64 quotient never rounds up to the
-// next integer there, because its distance 1/divisor from it exceeds half an ulp. The steps are those of a division but
-// for what subnormals and overflows need. A 64-bit integer division takes three times as long.
+// floor(n / divisor) for n < 2^53, more than any memory holds: the f64 quotient never rounds up to the next integer
+// there, because its distance 1/divisor from it exceeds half an ulp. A 64-bit integer division takes three times as long.
 RK_DEVICE u64 divide(u64 n, u64 divisor) {
-    const f64 x = static_cast<f64>(n), y = static_cast<f64>(divisor);
-    f64 reciprocal = rough_reciprocal(y);
-    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
-    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
-    const f64 quotient = x * reciprocal;
-    return static_cast<u64>(__builtin_fma(__builtin_fma(-quotient, y, x), reciprocal, quotient));
+    return static_cast<u64>(divide_normal(static_cast<f64>(n), static_cast<f64>(divisor)));
 }
 
 // The same where both fit 32 bits, several times faster on targets whose f64 is slow.
