@@ -51,12 +51,13 @@ def test_vectors_cover_all_rows(info: DeviceInfo, rows: int, count: int) -> None
 
 
 def test_a_setting_has_its_own_rows_and_threads() -> None:
-    """What a tuned instance says shapes the launch: 4 rows a wave, 8 for more than four vectors."""
+    """What a tuned instance says shapes the launch: 4 rows a wave, where the default has 2 for few vectors."""
     instance = next(
         i for i in families.instances("mat_vec", "q4_k") if i.values == {"rows": 4, "units": 1, "threads": 256}
     )
     assert plans.vectors(4096, 1, CDNA, tuned=instance).grid == (256, 1, 1)
-    assert plans.vectors(4096, 8, CDNA, tuned=instance).grid == (128, 1, 1)
+    assert plans.vectors(4096, 8, CDNA, tuned=instance).grid == (256, 1, 1)
+    assert plans.vectors(4096, 1, CDNA).grid == (512, 1, 1)
 
 
 @given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))

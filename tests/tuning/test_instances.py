@@ -15,6 +15,7 @@ from rocmkern.build import instances, toolchain
 from rocmkern.cli import main
 from rocmkern.errors import BuildError, ConfigError, KernelNotFound, PackageError
 from rocmkern.kernels import families, instance_files
+from rocmkern.kernels.families.quantized import VECTOR_COUNTS, rows_per_wave
 from rocmkern.kernels.tunable import Instance
 from rocmkern.ops import tuned
 
@@ -79,6 +80,12 @@ def test_every_operation_has_settings(op: str) -> None:
         assert all(families.instances_by_name()[i.name] is i for i in found)
 
 
+def test_sums_of_a_wave_fit_its_lanes() -> None:
+    """Rows times vectors of every mat-vec setting are at most 32: with more, a wave of 32 lost half of its sums."""
+    for rows, _, _ in families.tunables()["mat_vec"].settings:
+        assert all(rows_per_wave(vectors, rows) * vectors <= 32 for vectors in VECTOR_COUNTS)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("op", "instance"), BUILT, ids=lambda v: v.name if isinstance(v, Instance) else "")
 @pytest.mark.usefixtures("built")
@@ -107,14 +114,14 @@ def kernels_of(op: str) -> set[str]:
 
 def test_operations_use_what_was_tuned(built: Path) -> None:
     """A row for just this problem chooses the instance; without the table, or for another problem, the default runs."""
-    row = "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_128x128x8x8x8x1"
+    row = "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_64x64x32x4x4x1"
     default = kernels_of("matmul")
-    assert default != {"matmul_f32_128x128x8x8x8"}
+    assert default != {"matmul_f32_64x64x32x4x4"}
     rk.use_tuned(table(built, "matmul", row))
-    assert kernels_of("matmul") == {"matmul_f32_128x128x8x8x8"}
+    assert kernels_of("matmul") == {"matmul_f32_64x64x32x4x4"}
     device = rk.Device("emulator:gfx942")
     steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=device)
-    assert steps == "tuned, exact shape: matmul_f32_128x128x8x8x8x1, 9.5 µs (matmul.csv, line 2)"
+    assert steps == "tuned, exact shape: matmul_f32_64x64x32x4x4x1, 9.5 µs (matmul.csv, line 2)"
     assert rk.explain_tuned("matmul", 999, 261, 70, "f32", device=device).endswith("the default instance")
     rk.use_tuned()
     assert kernels_of("matmul") == default
@@ -122,8 +129,8 @@ def test_operations_use_what_was_tuned(built: Path) -> None:
 
 def test_other_compute_units_and_padded_rows_are_said(built: Path) -> None:
     """A row of M 144 with 80 compute units serves M 130 on 304, and the explanation says both."""
-    rk.use_tuned(table(built, "matmul", "gfx942,80,144,261,70,f32,5,0,9.5,matmul_f32_128x128x8x8x8x1"))
-    assert kernels_of("matmul") == {"matmul_f32_128x128x8x8x8"}
+    rk.use_tuned(table(built, "matmul", "gfx942,80,144,261,70,f32,5,0,9.5,matmul_f32_64x64x32x4x4x1"))
+    assert kernels_of("matmul") == {"matmul_f32_64x64x32x4x4"}
     steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=rk.Device("emulator:gfx942"))
     assert "M padded from 130 to 144" in steps and "tuned for 80 compute units of gfx942" in steps
 
@@ -163,7 +170,7 @@ def test_rows_that_do_not_fit_fall_back_and_say_so(built: Path, monkeypatch: pyt
         tuned.named_instances()
     monkeypatch.setenv(instance_files.KERNEL_FOLDERS, "")
     monkeypatch.setenv("ROCMKERN_CACHE", str(built))
-    rk.use_tuned(table(built, "matmul", "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_128x128x8x8x8x1"))
+    rk.use_tuned(table(built, "matmul", "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_64x64x32x4x4x1"))
     steps = rk.explain_tuned("matmul", 130, 261, 70, "f32", device=device)
     assert "not built for gfx942; run `rocmkern build`" in steps
     with pytest.raises(KernelNotFound, match=r"does not ship and is not built for gfx942; build it with `rocmkern"):

@@ -75,9 +75,12 @@ def _multiply_floats(f: BlockFormat) -> KernelSpec:
     return _kernel(f"dequantize_mul_mat_vec_{symbol}", "MULTIPLY_FLOATS", (*parameters, *_counts("rows")), f.struct)
 
 
+_MOST_SUMS: Final = 32  # rows times vectors of a wave, which its lanes hold one each in the end
+
+
 def rows_per_wave(vectors: int, rows: int = ROWS) -> int:
     """How many rows of the matrix a wave multiplies side by side, of a setting with `rows` for few vectors."""
-    return rows if vectors <= 4 else 2 * rows
+    return rows if vectors <= 4 else min(2 * rows, _MOST_SUMS // vectors)
 
 
 def _multiply_vectors(f: BlockFormat, vectors: int) -> KernelSpec:
