@@ -115,8 +115,9 @@ def test_threads_share_the_slots(late: rk.Device) -> None:
 
 def test_the_emulator_answers_at_once() -> None:
     """There the operation itself raises."""
+    device = rk.Device("emulator:gfx942")
     with pytest.raises(IndexError, match="take: index 2"):
-        rk.take(rk.asarray([1.0]), rk.asarray([2]))
+        rk.take(rk.asarray([1.0], device=device), rk.asarray([2], device=device))
 
 
 def test_hip_is_not_waited_for(double: Double) -> None:
