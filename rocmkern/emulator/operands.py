@@ -41,6 +41,8 @@ KEEPS_HALF: Final = frozenset(
         "v_fma_mixhi_f16",
         "v_mad_mixlo_f16",
         "v_mad_mixhi_f16",
+        "v_cvt_pk_fp8_f32",
+        "v_cvt_pk_bf8_f32",
     ]
 )
 CLEARING_ISAS: Final = frozenset({"gfx90a", "gfx940", "gfx950"})

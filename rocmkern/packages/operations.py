@@ -198,7 +198,7 @@ def gemm_a8w8(
             raise DTypeError(f"gemm_a8w8: {name} is {t.dtype}; int8 is wanted, quantise it first")
     if dtype not in (bfloat16, float16, float32):
         raise DTypeError(f"gemm_a8w8: a result of {dtype}; bfloat16, float16 and float32 are there")
-    # Splits of K zero the result each for itself and rely on running side by side, which no launch can promise.
+    # Splits of K zero the result each for itself and rely on running side by side: no large grid can on the emulator.
     splits = {"splits": 1} if a.device.info.unified else {}
     decision = decide(
         I8GEMM, package if dtype is bfloat16 else None, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **splits

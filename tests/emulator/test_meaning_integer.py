@@ -288,6 +288,13 @@ SATURATING = tuple(
 )
 
 
+SATURATING += tuple(
+    Case(case.name, case.result, case.sources, held(case.define, "u32"), suffix=" clamp")
+    for case in EVERY
+    if case.name in ("v_sad_u8", "v_sad_hi_u8", "v_sad_u16", "v_sad_u32", "v_msad_u8")
+)
+
+
 @pytest.mark.parametrize(("target", "case"), known(SATURATING), ids=identify)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(seed=seeds, mask=masks)

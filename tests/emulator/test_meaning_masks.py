@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.emulator.cases import (
     TARGETS,
@@ -108,20 +109,22 @@ CARRIES: dict[str, Callable[[int, int, int], tuple[int, bool]]] = {
     ("target", "name"), [(t, n) for t in TARGETS for n in CARRIES if knows(t, n)], ids=lambda v: str(v)
 )
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(seed=seeds, mask=masks)
-def test_carry_goes_in_and_out_by_mask(target: str, name: str, seed: int, mask: int) -> None:
-    """Sum modulo 2³² and carry per lane; in VOP3 the masks are any scalar registers."""
+@given(seed=seeds, mask=masks, clamp=st.booleans())
+def test_carry_goes_in_and_out_by_mask(target: str, name: str, seed: int, mask: int, clamp: bool) -> None:
+    """Sum modulo 2³², or at its limit with clamp, and carry per lane; in VOP3 the masks are any scalar registers."""
     wide = target.startswith("gfx9")
     takes_carry = "_ci_" in name or name.startswith(("v_addc", "v_subb"))
     to, source = ("s[40:41]", "s[24:25]") if wide else ("s40", "s24")
-    on = bench(target, {"carry": f"{name}_e64 v10, {to}, v2, v4" + (f", {source}" if takes_carry else "")})
+    text = f"{name}_e64 v10, {to}, v2, v4" + (f", {source}" if takes_carry else "")
+    on = bench(target, {"carry": text, "held": f"{text} clamp"})
     rng = np.random.default_rng(seed)
     a, b, old = (integers(rng, "u32", on.lanes) for _ in range(3))
     carry = int(rng.integers(0, 2**63))
-    outcome = on.run("carry", {2: a, 4: b, 10: old}, exec_mask=mask, scalars=(carry, carry >> 32))
+    outcome = on.run("held" if clamp else "carry", {2: a, 4: b, 10: old}, exec_mask=mask, scalars=(carry, carry >> 32))
     lanes = active(mask, on.lanes)
     results = [CARRIES[name](int(a[i]), int(b[i]), carry >> i & 1) for i in range(on.lanes)]
-    wanted = np.array([r & ALL32 if lanes[i] else old[i] for i, (r, _) in enumerate(results)], np.uint32)
+    limited = [min(max(r, 0), ALL32) if clamp else r & ALL32 for r, _ in results]
+    wanted = np.where(lanes, np.array(limited, np.uint32), old)
     np.testing.assert_array_equal(outcome.vector(10), wanted)
     out = outcome.s40 if wide else outcome.scalar("s40")
     assert out == mask_of([bool(lanes[i] and c) for i, (_, c) in enumerate(results)])
@@ -151,18 +154,19 @@ WIDE = {
 
 @pytest.mark.parametrize(("target", "name"), [(t, n) for t in TARGETS for n in WIDE if knows(t, n)], ids=str)
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(seed=seeds, mask=masks)
-def test_wide_multiply_add(target: str, name: str, seed: int, mask: int) -> None:
-    """32 × 32 + 64 bits, modulo 2⁶⁴."""
+@given(seed=seeds, mask=masks, clamp=st.booleans())
+def test_wide_multiply_add(target: str, name: str, seed: int, mask: int, clamp: bool) -> None:
+    """32 × 32 + 64 bits, modulo 2⁶⁴, or at the limits with clamp."""
     of, into, _ = WIDE[name]
-    on = bench(
-        target, {"wide": f"{name} v[10:11], {'s[40:41]' if target.startswith('gfx9') else 's40'}, v2, v4, v[6:7]"}
-    )
+    text = f"{name} v[10:11], {'s[40:41]' if target.startswith('gfx9') else 's40'}, v2, v4, v[6:7]"
+    on = bench(target, {"wide": text, "held": f"{text} clamp"})
     rng = np.random.default_rng(seed)
     a, b = (integers(rng, of, on.lanes) for _ in range(2))
     c, old = (integers(rng, into, on.lanes) for _ in range(2))
-    outcome = on.run("wide", {2: a, 4: b, 6: c, 10: old}, exec_mask=mask)
-    exact = [wrapped(int(a[i]) * int(b[i]) + int(c[i]), into) for i in range(on.lanes)]
+    outcome = on.run("held" if clamp else "wide", {2: a, 4: b, 6: c, 10: old}, exec_mask=mask)
+    limits = np.iinfo(c.dtype)
+    sums = [int(a[i]) * int(b[i]) + int(c[i]) for i in range(on.lanes)]
+    exact = [min(max(s, limits.min), limits.max) if clamp else wrapped(s, into) for s in sums]
     wanted = np.where(active(mask, on.lanes), np.array(exact, c.dtype), old)
     np.testing.assert_array_equal(outcome.vector(10, c.dtype.type), wanted)
 

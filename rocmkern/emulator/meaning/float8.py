@@ -76,3 +76,45 @@ for _name in EIGHT:
         """Two bytes of the source, exact."""
         codes = half.zext("i32")
         return to_single(c, codes, name), to_single(c, codes.lshr(8), name)
+
+
+def _largest(c: Context, shape: Format) -> int:
+    """The code of the largest number."""
+    return 0x7F if is_fnuz(c) else 0x7B if shape.has_infinity else 0x7E
+
+
+def from_single(c: Context, a: Value, name: str, random: Value | None = None) -> Value:
+    """The 8 bits, in an i32, of an f32 rounded to nearest even, or up as often as `random` (32 bits) asks for.
+
+    What is too large becomes infinity, or NaN where the format has none.
+    """
+    shape, size = EIGHT[name], a.as_int() & 0x7FFFFFFF
+    fnuz = is_fnuz(c)
+    exponent = size.lshr(23) - (127 - shape.bias - fnuz + 1)  # 0: that of the smallest normal number
+    lost = c.smin(c.smax(exponent.like(0) - exponent, exponent.like(0)), exponent.like(7)) + (23 - shape.mantissa)
+    mantissa = size & 0x7FFFFF | 0x800000
+    if random is None:
+        up = mantissa.like(1).shl(lost - 1) - 1 + (mantissa.lshr(lost) & 1)
+    else:
+        up = random.lshr(lost.like(32) - lost)
+    code = c.smax(exponent, exponent.like(0)).shl(shape.mantissa) + (mantissa + up).lshr(lost)
+    is_nan = size.compare("ugt", 0x7F800000)
+    over = 0x80 if fnuz else 0x7C if shape.has_infinity else 0x7F
+    kept = code.compare("ule", _largest(c, shape)) & size.compare("ult", 0x7F800000)
+    code = is_nan.select(code.like(0x80 if fnuz else 0x7F), kept.select(code, over))
+    sign = a.as_int().lshr(24) & 0x80
+    return code.eq(0).select(code, code | sign) if fnuz else code | sign
+
+
+for _name in EIGHT:
+
+    @valu(f"v_cvt_pk_{_name}_f32", "u16 = f32 f32")
+    def _narrow_pair(c: Context, a: Value, b: Value, name: str = _name) -> Result:
+        """Two bytes, rounded to nearest even, into one half of the destination."""
+        return (from_single(c, a, name) | from_single(c, b, name).shl(8)).trunc("i16")
+
+    @valu(f"v_cvt_sr_{_name}_f32", "b32 = f32 u32 ^b32")
+    def _narrow_stochastically(c: Context, a: Value, random: Value, old: Value, name: str = _name) -> Result:
+        """One byte, rounded up as often as the second source asks for, into the byte that op_sel selects."""
+        shift = 8 * (c.mods.op_sel >> 2 & 3)
+        return old & ~(0xFF << shift) | from_single(c, a, name, random).shl(shift)

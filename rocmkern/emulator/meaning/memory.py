@@ -118,6 +118,35 @@ for _space in ATOMIC_SPACES:
     memory(f"{_space}_atomic_pk_add_f16", Access("custom"), _packed_f16)
     memory(f"{_space}_atomic_pk_add_bf16", Access("custom"), _packed_bf16)
 
+
+def _subtract_clamped(c: Context, old: Value, data: Value) -> Result:
+    return c.intrinsic("usub.sat", old, data)
+
+
+def _subtract_if_enough(c: Context, old: Value, data: Value) -> Result:
+    return old.compare("uge", data).select(old - data, old)
+
+
+for _space in (*ATOMIC_SPACES, "ds"):
+    _names = "{0}_sub_clamp_u32 {0}_sub_clamp_rtn_u32" if _space == "ds" else "{0}_atomic_sub_clamp_u32"
+    memory(_names.format(_space), Access("custom"), _subtract_clamped)
+    memory(_names.replace("sub_clamp", "cond_sub").format(_space), Access("custom"), _subtract_if_enough)
+for _space in ("global", "buffer"):
+    memory(f"{_space}_atomic_csub {_space}_atomic_csub_u32", Access("custom"), _subtract_clamped)
+
+# Memory to LDS, each lane a dword or more.
+for _space in ("global", "scratch"):
+    for _name, _bits, _extend in (
+        ("ubyte", 8, "zext"),
+        ("sbyte", 8, "sext"),
+        ("ushort", 16, "zext"),
+        ("sshort", 16, "sext"),
+    ):
+        memory(f"{_space}_load_lds_{_name}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+    memory(f"{_space}_load_lds_dword", Access("load"))
+for _n in (3, 4):
+    memory(f"global_load_lds_dwordx{_n}", Access("load", count=_n))
+
 # LDS.
 for _n in (1, 2, 3, 4):
     memory(f"ds_read_b{32 * _n} ds_load_b{32 * _n}", Access("load", count=_n))

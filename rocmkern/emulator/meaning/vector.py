@@ -36,6 +36,16 @@ def _sub(c: Context, a: Value, b: Value) -> Result:
     return a - b
 
 
+def _sum(c: Context, a: Value, b: Value) -> Value:
+    """Of unsigned numbers; saturated with clamp."""
+    return c.intrinsic("uadd.sat", a, b) if c.mods.clamp else a + b
+
+
+def _held(c: Context, overflow: Value, limit: Value | int, total: Value) -> Value:
+    """`total`, or with clamp the limit where it overflows."""
+    return overflow.select(limit, total) if c.mods.clamp else total
+
+
 def _reversed(emit: Callable[[Context, Value, Value], Result]) -> Callable[[Context, Value, Value], Result]:
     return lambda c, a, b: emit(c, b, a)
 
@@ -70,13 +80,16 @@ def truth_table(c: Context, a: Value, b: Value, d: Value) -> Result:
 
 @valu("v_add_co_u32", "u32 m = u32 u32")
 def add_carry_out(c: Context, a: Value, b: Value) -> Result:
-    total = a + b
-    return total, total.compare("ult", a)
+    """Clamp holds the sum at its largest; the carry stays."""
+    carry = (a + b).compare("ult", a)
+    return _held(c, carry, -1, a + b), carry
 
 
 @valu("v_sub_co_u32", "u32 m = u32 u32")
 def subtract_borrow_out(c: Context, a: Value, b: Value) -> Result:
-    return a - b, a.compare("ult", b)
+    """Clamp holds the difference at 0; the borrow stays."""
+    borrow = a.compare("ult", b)
+    return _held(c, borrow, 0, a - b), borrow
 
 
 @valu("v_subrev_co_u32", "u32 m = u32 u32")
@@ -88,12 +101,14 @@ def subtract_reversed(c: Context, a: Value, b: Value) -> Result:
 def add_with_carry(c: Context, a: Value, b: Value, carry: Value) -> Result:
     first = a + b
     total = first + carry.zext("i32")
-    return total, first.compare("ult", a) | total.compare("ult", first)
+    carry_out = first.compare("ult", a) | total.compare("ult", first)
+    return _held(c, carry_out, -1, total), carry_out
 
 
 @valu("v_subb_co_u32 v_sub_co_ci_u32", "u32 m = u32 u32 m")
 def subtract_with_borrow(c: Context, a: Value, b: Value, borrow: Value) -> Result:
-    return a - b - borrow.zext("i32"), a.compare("ult", b) | (a.eq(b) & borrow)
+    borrow_out = a.compare("ult", b) | (a.eq(b) & borrow)
+    return _held(c, borrow_out, 0, a - b - borrow.zext("i32")), borrow_out
 
 
 @valu("v_subbrev_co_u32 v_subrev_co_ci_u32", "u32 m = u32 u32 m")
@@ -341,16 +356,19 @@ _multiply_adds("v_mad_i32_i16", "i32 = i16 i16 i32", True, 32, _same)
 
 @valu("v_mad_u64_u32 v_mad_co_u64_u32", "u64 m = u32 u32 u64")
 def multiply_add_wide(c: Context, a: Value, b: Value, d: Value) -> Result:
+    """Clamp holds the sum at its largest; the carry stays."""
     total = a.zext("i64") * b.zext("i64") + d
-    return total, total.compare("ult", d)
+    carry = total.compare("ult", d)
+    return _held(c, carry, -1, total), carry
 
 
 @valu("v_mad_i64_i32 v_mad_co_i64_i32", "i64 m = i32 i32 i64")
 def multiply_add_wide_signed(c: Context, a: Value, b: Value, d: Value) -> Result:
-    """The mask is signed overflow."""
+    """The mask is signed overflow; clamp holds the sum at its limits."""
     product = a.sext("i64") * b.sext("i64")
     total = product + d
-    return total, ((total ^ product) & (total ^ d)).compare("slt", 0)
+    overflow = ((total ^ product) & (total ^ d)).compare("slt", 0)
+    return _held(c, overflow, d.ashr(63) ^ ((1 << 63) - 1), total), overflow
 
 
 EXTREMES: Final = {"min_i": "smin", "max_i": "smax", "min_u": "umin", "max_u": "umax"}
@@ -437,39 +455,39 @@ def _distance(c: Context, a: Value, b: Value) -> Value:
     return c.umax(a, b) - c.umin(a, b)
 
 
+def _byte_differences(c: Context, a: Value, b: Value) -> Value:
+    x, y, z, w = (_distance(c, *pair) for pair in zip(_bytes(c, a), _bytes(c, b), strict=True))
+    return x + y + z + w
+
+
 @valu("v_sad_u8", "u32 = b32 b32 u32")
 def sum_of_differences(c: Context, a: Value, b: Value, start: Value) -> Result:
-    total = start
-    for x, y in zip(_bytes(c, a), _bytes(c, b), strict=True):
-        total = total + _distance(c, x, y)
-    return total
+    return _sum(c, _byte_differences(c, a, b), start)
 
 
 @valu("v_sad_hi_u8", "u32 = b32 b32 u32")
 def sum_of_differences_high(c: Context, a: Value, b: Value, start: Value) -> Result:
-    total = sum_of_differences(c, a, b, c.constant("i32", 0))
-    assert isinstance(total, Value)
-    return total.shl(16) + start
+    return _sum(c, _byte_differences(c, a, b).shl(16), start)
 
 
 @valu("v_msad_u8", "u32 = b32 b32 u32")
 def masked_sum_of_differences(c: Context, a: Value, b: Value, start: Value) -> Result:
     """Bytes of the second source that are 0 do not count."""
-    total = start
+    total = c.constant("i32", 0)
     for x, y in zip(_bytes(c, a), _bytes(c, b), strict=True):
-        total = total + y.eq(0).select(c.constant("i32", 0), _distance(c, x, y))
-    return total
+        total = total + y.eq(0).select(total.like(0), _distance(c, x, y))
+    return _sum(c, total, start)
 
 
 @valu("v_sad_u16", "u32 = b32 b32 u32")
 def sum_of_differences16(c: Context, a: Value, b: Value, start: Value) -> Result:
     low = _distance(c, a & 0xFFFF, b & 0xFFFF)
-    return low + _distance(c, a.lshr(16), b.lshr(16)) + start
+    return _sum(c, low + _distance(c, a.lshr(16), b.lshr(16)), start)
 
 
 @valu("v_sad_u32", "u32 = u32 u32 u32")
 def sum_of_differences32(c: Context, a: Value, b: Value, start: Value) -> Result:
-    return _distance(c, a, b) + start
+    return _sum(c, _distance(c, a, b), start)
 
 
 @valu("v_lerp_u8", "b32 = b32 b32 b32")
