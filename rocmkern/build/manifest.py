@@ -13,12 +13,13 @@ from rocmkern import codeobject
 from rocmkern.codeobject import Kernel
 from rocmkern.kernels import files
 
-# What a kernel's row holds, in this order; sizes in bytes.
+# What a kernel's row holds, in this order; sizes in bytes. A scalar register parked in a lane of a vector register does
+# not count as spilled: it costs no memory access.
 KERNEL_FIELDS: Final = ("kernarg_size", "lds_size", "sgprs", "vgprs", "agprs", "spills", "private_size", "code_size")
 
 
 def _row(kernel: Kernel, code_size: int) -> tuple[int, ...]:
-    spills = kernel.sgpr_spills + kernel.vgpr_spills
+    spills = kernel.vgpr_spills + (kernel.sgpr_spills if kernel.private_size else 0)
     used = (kernel.kernarg_size, kernel.lds_size, kernel.sgprs, kernel.vgprs, kernel.agprs)
     return (*used, spills, kernel.private_size, code_size)
 

@@ -49,7 +49,7 @@ def test_symbols_are_the_catalogue_s(family: Family, target: str) -> None:
 
 @pytest.mark.parametrize(("family", "target"), EVERY)
 def test_manifest_tells_what_the_kernels_use(family: Family, target: str) -> None:
-    """No kernel spills registers; LDS stays within what every device of the target has."""
+    """No kernel spills registers to memory; LDS stays within what every device of the target has."""
     job = builder.Job(family, target)
     rows = manifest.load()[job.name].kernels
     assert rows == manifest.kernel_rows(job.output.read_bytes())
