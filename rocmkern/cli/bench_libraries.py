@@ -70,6 +70,7 @@ class Data:
             Operation("fill", "full", row),
             Operation("binary", "x + x", 3 * row),
             Operation("unary", "exp", 2 * row),
+            Operation("complex", "z × z", 6 * grid),
             Operation("ternary", "where", 3 * row + self.n),
             Operation("cast", "f32 to f16", 1.5 * row),
             Operation("indexing", "take rows", 2 * grid),
@@ -90,12 +91,14 @@ def ours(device: rk.Device, data: Data) -> Library:
     x, s, m, ids = (rk.asarray(a, device=device) for a in (data.flat, data.square, data.factor, data.ids))
     mask, half, target = x > 0, s[:, ::2], rk.empty_like(s)
     image, kernel = s[None, None], rk.ones((1, 1, 3, 3), device=device)
+    z = rk.asarray(data.square.astype(np.complex64), device=device)
     weight, vector = rk.quantize(s, "q8_0"), rk.ones((s.shape[1],), device=device)
     calls: dict[str, Call] = {
         "2x + 1": lambda: x * 2.0 + 1.0,
         "full": lambda: rk.full((data.n,), 2.0, device=device),
         "x + x": lambda: x + x,
         "exp": lambda: rk.exp(x),
+        "z × z": lambda: z * z,
         "where": lambda: rk.where(mask, x, x),
         "f32 to f16": lambda: x.astype(rk.float16),
         "take rows": lambda: rk.take(s, ids, axis=0),
@@ -127,7 +130,7 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
     x, s, m, ids = (xp.asarray(a) for a in (data.flat, data.square, data.factor, data.ids))
     mask, half, target = x > 0, s[:, ::2], xp.empty_like(s)
     windows, kernel = xp.lib.stride_tricks.sliding_window_view(s, (3, 3)), xp.ones((3, 3), xp.float32)
-    vector = xp.ones(s.shape[1], xp.float32)
+    vector, z = xp.ones(s.shape[1], xp.float32), s.astype(xp.complex64)
 
     def softmax() -> Any:
         e = xp.exp(s - s.max(-1, keepdims=True))
@@ -141,6 +144,7 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
         "full": lambda: xp.full(data.n, 2.0, xp.float32),
         "x + x": lambda: x + x,
         "exp": lambda: xp.exp(x),
+        "z × z": lambda: z * z,
         "where": lambda: xp.where(mask, x, x),
         "f32 to f16": lambda: x.astype(xp.float16),
         "take rows": lambda: s[ids],
@@ -166,7 +170,7 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
     x, s, m, ids = (torch.from_numpy(a).to(on) for a in (data.flat, data.square, data.factor, data.ids))
     mask, half, target = x > 0, s[:, ::2], torch.empty_like(s)
     image, kernel = s[None, None], torch.ones((1, 1, 3, 3), device=on)
-    vector = torch.ones(s.shape[1], device=on)
+    vector, z = torch.ones(s.shape[1], device=on), s.to(torch.complex64)
 
     def mark() -> Any:
         event = torch.cuda.Event(enable_timing=True)
@@ -182,6 +186,7 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
         "full": lambda: torch.full((data.n,), 2.0, device=on),
         "x + x": lambda: x + x,
         "exp": lambda: torch.exp(x),
+        "z × z": lambda: z * z,
         "where": lambda: torch.where(mask, x, x),
         "f32 to f16": lambda: x.half(),
         "take rows": lambda: s.index_select(0, ids),

@@ -279,7 +279,7 @@ class Launch:
         self._prepare(crew[0])
         helpers: list[Future[None]] = []
         try:
-            if self._program.expects_zeros:
+            if self._program.expects_zeros(self.entry.kernel):
                 self._begin_all(crew)
                 self._slices(crew, SLICE_S)
                 return

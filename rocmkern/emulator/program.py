@@ -94,6 +94,8 @@ class Program:
     _blocks: list[ctypes.Array[ctypes.c_char]] = field(factory=list)
     instructions: dict[int, tuple[Row, Inst]] = field(factory=dict)
     leaders: set[int] = field(factory=set)  # where blocks begin: there the operation is a "count"
+    _waiting: set[str] = field(factory=set)  # kernels that have barriers
+    _adding: set[str] = field(factory=set)  # and those that add floats to memory
     _count: int = 0  # address of the function that counts
     _heat: dict[str, Heat] = field(factory=lambda: defaultdict(Heat))
     _lock: threading.RLock = field(factory=threading.RLock)
@@ -184,16 +186,13 @@ class Program:
     def is_compiled(self, kernel: Kernel) -> bool:
         return bool(self._heat[kernel.name].entries)
 
-    @property
-    def expects_zeros(self) -> bool:
-        """Whether code adds floats to memory and has barriers.
+    def expects_zeros(self, kernel: Kernel) -> bool:
+        """Whether code of the kernel adds floats to memory and has barriers.
 
         Kernels that split a sum among workgroups may clear what they add to themselves and trust that all have done
         so before the first adds, since the hardware has room for all of them.
         """
-        rows = [(row, inst) for row, inst in self.instructions.values() if row.unit in ("barrier", "memory")]
-        adds = any(row.name.startswith(FLOAT_ADDS) and not inst.dst for row, inst in rows)
-        return adds and any(row.unit == "barrier" for row, _ in rows)
+        return kernel.name in self._adding and kernel.name in self._waiting
 
     def warm(self, kernel: Kernel, seconds: float, address: int | None = None) -> None:
         """Tier 0 spent (or is going to spend) so long on a kernel: beyond a limit, compile it in the background.
@@ -299,6 +298,10 @@ class Program:
                 if gpr_index and (row.unit in INDEXED or inst.name in INDEXING):
                     inst.mods = evolve(inst.mods, gpr_index=gpr_index)
                 self.instructions[pc] = row, inst
+                if row.unit == "barrier":
+                    self._waiting.add(kernel)
+                elif row.unit == "memory" and row.name.startswith(FLOAT_ADDS) and not inst.dst:
+                    self._adding.add(kernel)
                 seen.add(pc)
                 trace.append(pc)
                 after = pc + inst.size

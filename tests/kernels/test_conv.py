@@ -335,12 +335,13 @@ def test_resampling_to_any_size(device: Device, size: tuple[int, int], out: tupl
 
 def test_plan_takes_tiles_where_they_pay(device: Device) -> None:
     """64 channels of f32 are tiles; depthwise, strided weights, f64 and nothing are not, each for its reason."""
-    plan = plans_conv.convolution(16, 64, 3136, 3136, 1, F32, device.info)
+    amd = evolve(device.info, arch="gfx942")
+    plan = plans_conv.convolution(16, 64, 3136, 3136, 1, F32, amd)
     assert plan.variant == "conv2d_tiles_f32" and plan.grid == (400, 1, 1) and plan.block == (256, 1, 1)
     nvidia = evolve(device.info, arch="sm_90")
     for depth, variant in ((256, "conv2d_tiles_deep_f32"), (147, "conv2d_tiles_f32")):
         assert plans_conv.convolution(16, 64, 3136, 3136, 1, F32, nvidia, depth=depth).variant == variant
-        assert plans_conv.convolution(16, 64, 3136, 3136, 1, F32, device.info, depth=depth).variant == plan.variant
+        assert plans_conv.convolution(16, 64, 3136, 3136, 1, F32, amd, depth=depth).variant == plan.variant
     for why, changed in (
         ("1 channels a group fill no tile", {"groups": 64}),
         ("float64 has no tiles", {"t": dtypes.float64}),

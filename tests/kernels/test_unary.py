@@ -126,6 +126,7 @@ _WITH_PARAM: Final[dict[str, Callable[[Array, float], Array]]] = {
     "uelu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     "upowf": lambda x, exponent: np.power(x, np.full_like(x, exponent)),  # of a scalar 0.5, NumPy takes the root
 }
+_LIBDEVICE: Final = {"utan_f32": 4}  # ULP that CUDA's manual allows of its own functions
 
 
 def _split(spec: KernelSpec) -> tuple[str, DType]:
@@ -157,6 +158,8 @@ def test_functions(device: Device, spec: KernelSpec) -> None:
         basic = op in _CORRECTLY_ROUNDED and dtype is dtypes.float64
         wanted = numerics.rounded(_FUNCTIONS[op](x if basic else numerics.exact(x, dtype)), dtype)
     ulps = 0 if op in _CORRECTLY_ROUNDED else numerics.TOLERANCE[dtype]
+    if device.info.arch.startswith("sm_"):
+        ulps = max(ulps, _LIBDEVICE.get(spec.symbol, 0))
     got = _run(device, spec, x)
     numerics.assert_close(got, wanted, ulps, (x,))
     if op not in ("urelu", "unormcdf"):  # relu's zero of -0 has either sign; an underflow of the integral is +0
