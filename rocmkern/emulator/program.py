@@ -54,7 +54,8 @@ class Heat:
     loops: set[int] = field(factory=set)
 
 
-HOT_S = 0.1  # seconds in tier 0 after which compiling pays: it costs 0.1 to 0.5 s and runs 4 to 6 times as fast
+HOT_S = 0.1  # seconds in tier 0 after which compiling a small kernel pays: it then runs 4 to 6 times as fast
+HOT_S_PER_BYTE = 1.6e-4  # and for each byte of its code, which is about what compiling takes
 MOST_WAITING = 2  # jobs: an interpreter that ends waits for them; who finds no place asks again later
 _waiting = set[tuple[int, str]]()
 COMPILER = ThreadPoolExecutor(1, thread_name_prefix="rocmkern-compiler")
@@ -204,7 +205,8 @@ class Program:
         if not self.compiles or (heat.entries and (loop is None or loop in heat.entries)):
             return
         heat.seconds += seconds
-        if heat.seconds >= HOT_S and not heat.under_way and not heat.failed and len(_waiting) < MOST_WAITING:
+        pays = heat.seconds >= max(HOT_S, HOT_S_PER_BYTE * self.code.symbols[kernel.name][1])
+        if pays and not heat.under_way and not heat.failed and len(_waiting) < MOST_WAITING:
             heat.seconds, heat.under_way = 0.0, True
             extra = {loop} if loop is not None else set[int]()
             _waiting.add((id(self), kernel.name))

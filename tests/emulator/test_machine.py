@@ -90,6 +90,7 @@ def test_failure_in_the_background_is_a_warning(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Program, "compile", fail)
     monkeypatch.setattr(program, "HOT_S", 0)
+    monkeypatch.setattr(program, "HOT_S_PER_BYTE", 0)
     machine = Machine("gfx942")
     device = Bench(machine, machine.load(compile_hip(AFFINE)))
     x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
