@@ -95,8 +95,8 @@ class Program:
     _blocks: list[ctypes.Array[ctypes.c_char]] = field(factory=list)
     instructions: dict[int, tuple[Row, Inst]] = field(factory=dict)
     leaders: set[int] = field(factory=set)  # where blocks begin: there the operation is a "count"
-    _waiting: set[str] = field(factory=set)  # kernels that have barriers
-    _adding: set[str] = field(factory=set)  # and those that add floats to memory
+    _with_barriers: set[str] = field(factory=set)  # kernels
+    _with_float_adds: set[str] = field(factory=set)  # kernels that add floats to memory
     _count: int = 0  # address of the function that counts
     _heat: dict[str, Heat] = field(factory=lambda: defaultdict(Heat))
     _lock: threading.RLock = field(factory=threading.RLock)
@@ -193,7 +193,7 @@ class Program:
         Kernels that split a sum among workgroups may clear what they add to themselves and trust that all have done
         so before the first adds, since the hardware has room for all of them.
         """
-        return kernel.name in self._adding and kernel.name in self._waiting
+        return kernel.name in self._with_barriers & self._with_float_adds
 
     def warm(self, kernel: Kernel, seconds: float, address: int | None = None) -> None:
         """Tier 0 spent (or is going to spend) so long on a kernel: beyond a limit, compile it in the background.
@@ -301,9 +301,9 @@ class Program:
                     inst.mods = evolve(inst.mods, gpr_index=gpr_index)
                 self.instructions[pc] = row, inst
                 if row.unit == "barrier":
-                    self._waiting.add(kernel)
+                    self._with_barriers.add(kernel)
                 elif row.unit == "memory" and row.name.startswith(FLOAT_ADDS) and not inst.dst:
-                    self._adding.add(kernel)
+                    self._with_float_adds.add(kernel)
                 seen.add(pc)
                 trace.append(pc)
                 after = pc + inst.size
