@@ -69,16 +69,21 @@ def strip_features(arch: str) -> str:
     return arch.split(":", 1)[0]
 
 
+def devices(target: str) -> tuple[Target, ...]:
+    """The rows of the devices that a code object target runs on: several for a generic one, none for an unknown one."""
+    base = strip_features(target)
+    return tuple(row for row in TARGETS.values() if base in (row.name, row.generic))
+
+
 def isa(target: str) -> str:
     """The encoding family of a code object target, generic ones included.
 
     Raises TargetNotBuilt for a target that has no row here.
     """
-    base = strip_features(target)
-    for row in TARGETS.values():
-        if base in (row.name, row.generic):
-            return row.isa
-    raise TargetNotBuilt(f"isa: nothing is known of {target}; known: {', '.join(TARGETS)}")
+    found = devices(target)
+    if not found:
+        raise TargetNotBuilt(f"isa: nothing is known of {target}; known: {', '.join(TARGETS)}")
+    return found[0].isa
 
 
 def features(arch: str) -> frozenset[str]:

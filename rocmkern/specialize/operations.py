@@ -13,7 +13,7 @@ from rocmkern.kernels import files
 from rocmkern.kernels.families.matmul import TILES, Tile
 from rocmkern.kernels.plans_matmul import fastest_tile
 from rocmkern.specialize.descriptor import TensorDescriptor
-from rocmkern.targets import TARGETS, strip_features
+from rocmkern.targets import devices
 
 if TYPE_CHECKING:
     from rocmkern.specialize.config import Request
@@ -133,8 +133,7 @@ def _tile(request: Request) -> tuple[Tile, int]:
     columns, rows, d2, d3 = request.output.shape
     t = request.inputs[0].dtype
     tiles = {kind: tile for kind, (tile, pairs) in TILES.items() if (t, t) in pairs}
-    target = strip_features(request.target)
-    units = max((row.compute_units for row in TARGETS.values() if target in (row.name, row.generic)), default=_UNITS)
+    units = max((row.compute_units for row in devices(request.target)), default=_UNITS)
     kind, count = fastest_tile(d2 * d3, rows, columns, tiles, units)
     return tiles[kind], count
 
