@@ -21,7 +21,7 @@ from rocmkern.ops.parts import beside_words, from_words, words
 from rocmkern.ops.prepared import Key
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.rows_binary import equal
-from rocmkern.ops.sorting import searched
+from rocmkern.ops.sorting import require_order, searched
 from rocmkern.promotion import DEFAULT_FLOAT, promote, scalar_dtype
 from rocmkern.tensor import Operand, Tensor
 
@@ -163,6 +163,7 @@ def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tens
     if as_tensor("searchsorted", x1).ndim != 1:
         raise ShapeError(f"searchsorted: x1 has {x1.ndim} dimensions; it takes 1")
     device, dtype = device_and_dtype("searchsorted", x1, x2)
+    require_order("searchsorted", dtype)
     ordered = cast(x1 if sorter is None else take(x1, sorter), dtype)
     return searched(ordered, operand("searchsorted", x2, dtype, device), side == "right")
 

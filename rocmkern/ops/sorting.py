@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import float32, int32, int64, uint32
+from rocmkern.dtypes import DType, float32, int32, int64, uint32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_sort
 from rocmkern.kernels.catalogue import bits_type
@@ -68,9 +68,13 @@ def top_k_softmax(gating: Tensor, k: int, renormalize: bool) -> tuple[Tensor, Te
 def _rows(operation: str, x: Tensor, axis: int) -> tuple[int, Tensor]:
     """The axis from the front, and the tensor contiguous with that axis last."""
     at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
-    if x.dtype.is_complex:
-        raise DTypeError(f"{operation}: dtype {x.dtype}; complex numbers have no order, use real(), imag() or abs()")
+    require_order(operation, x.dtype)
     return at, packed(moveaxis(x, at, -1))
+
+
+def require_order(operation: str, dtype: DType) -> None:
+    if dtype.is_complex:
+        raise DTypeError(f"{operation}: dtype {dtype}; complex numbers have no order, use real(), imag() or abs()")
 
 
 def _sorted(x: Tensor, descending: bool, kept: int, *, values: bool, indices: bool) -> tuple[Tensor, Tensor]:

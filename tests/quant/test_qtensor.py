@@ -67,7 +67,7 @@ def test_dequantize_rounds_once(device: Device, dtype: rk.DType) -> None:
 
 
 @pytest.mark.parametrize("name", MATMUL)
-@pytest.mark.parametrize("batch", [(), (3,), (2, 7)], ids=str)
+@pytest.mark.parametrize("batch", [(), (2,), (3,), (2, 4), (2, 7)], ids=str)
 def test_matmul_is_x_times_the_transpose(device: Device, name: str, batch: tuple[int, ...]) -> None:
     """Vectors, few and many rows: within 1 % of the exact product of the dequantized weights."""
     q, values = stored(name, 19, 512, device)
@@ -244,6 +244,16 @@ def test_a_gguf_file_runs(device: Device, tmp_path: Path) -> None:
     x = normal((2, 256), 4)
     exact = x.astype(np.float64) @ values.astype(np.float64).T
     assert reference.relative_error(weight.matmul(rk.asarray(x, device=device)).numpy(), exact) < 1e-2
+
+
+@pytest.mark.parametrize("name", MATMUL)
+def test_experts_of_every_format(device: Device, name: str) -> None:
+    """Each token goes through the experts its ids name, within 1 % of the exact product of their weights."""
+    q, values = stored(name, 3 * 7, 256, device)
+    experts = from_blocks(q.blocks(), name, (3, 7, 256), device)
+    x, ids = normal((4, 256), 2), np.array([[2, 0], [1, 1], [0, -3], [2, 1]])
+    exact = np.einsum("tk,tsnk->tsn", x.astype(np.float64), values.reshape(3, 7, 256)[ids])
+    assert reference.relative_error(experts.matmul_experts(rk.asarray(x, device=device), ids).numpy(), exact) < 1e-2
 
 
 @pytest.mark.parametrize("per_slot", [False, True])

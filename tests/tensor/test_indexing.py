@@ -160,13 +160,11 @@ def test_where_equals_numpy(data: st.DataObject) -> None:
     assert rk.where(c, t, v).dtype is expected
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=lambda d: d.short)
+@pytest.mark.parametrize("dtype", [d for d in ALL if d.kind != "bool" and not d.is_complex], ids=lambda d: d.short)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_searchsorted_equals_numpy(dtype: DType, data: st.DataObject) -> None:
     """Left and right, with NaN as the largest value, and through a sorter."""
-    if dtype.kind == "bool":
-        return
     x = np.sort(data.draw(arrays(dtype, hnp.array_shapes(max_dims=1, max_side=9))).astype(dtype.numpy))
     v, values = data.draw(laid_out(dtype))
     wide = (lambda a: a.astype(np.float64)) if dtype.is_float else (lambda a: a)
@@ -222,7 +220,7 @@ def test_keys_that_are_wrong_are_index_errors() -> None:
             t[key]
     with pytest.raises(ShapeError, match="does not broadcast"):
         t[0] = rk.zeros((2,))
-    with pytest.raises(DTypeError, match="a float into a int32 tensor"):
+    with pytest.raises(DTypeError, match="a float number into a int32 tensor"):
         rk.zeros((2,), dtype=rk.int32)[0] = 2.5
 
 

@@ -174,7 +174,7 @@ def _shown_op_sel(inst: Inst) -> list[str]:
 def _packed_modifiers(isa: str, inst: Inst, row: Row) -> list[str]:
     mods = inst.mods
     count = len(inst.src)
-    if inst.name.startswith(("v_mfma", "v_smfmac")):
+    if inst.name.startswith(("v_mfma", "v_smfmac", "v_accvgpr")):
         named = (("cbsz", mods.cbsz), ("abid", mods.abid), ("blgp", mods.blgp))
         found = [f"{name}:{value}" for name, value in named if value]
         if "_scale_" in inst.name:
