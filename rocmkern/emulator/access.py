@@ -200,27 +200,16 @@ class AccessFunction:
         return w.combine(low, w.load(self._row(w, "%data", register + 1, offset), "i32", 0, 4))
 
     def _atomic(self, w: Writer, pointer: Value, offset: Value) -> None:
-        a, width = self.access, f"i{self.access.bits}"
-        data = self._operand(w, 0, offset)
-        if a.op == "cmpxchg":
-            expected = self._operand(w, a.bits // 32, offset)  # it follows the new value
-            pair = w.emit(
-                f"cmpxchg ptr {pointer.text}, {width} {expected.text}, {width} {data.text} seq_cst seq_cst", width
-            )
-            old = w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 0", width)
-        elif a.op == "custom":
-            old = self._compare_loop(w, pointer, data)
-        else:
-            value = data.bits(a.element) if a.element else data
-            old = w.emit(
-                f"atomicrmw {a.op} ptr {pointer.text}, {value.type} {value.text} seq_cst", value.element
-            ).as_int()
+        a = self.access
+        count = 2 if a.op == "cmpxchg" else a.operands
+        operands = [self._operand(w, i * (a.bits // 32), offset) for i in range(count)]
+        old = self._compare_loop(w, pointer, operands) if a.op == "custom" else emit_atomic(w, a, pointer, operands)
         if self.returns:
             parts = [old] if a.bits == 32 else list(w.halves(old))
             for i, part in enumerate(parts):
                 w.store(part, self._row(w, "%result", i, offset), 4)
 
-    def _compare_loop(self, w: Writer, pointer: Value, data: Value) -> Value:
+    def _compare_loop(self, w: Writer, pointer: Value, operands: list[Value]) -> Value:
         width = f"i{self.access.bits}"
         seen = w.variable(
             w.emit(f"load atomic {width}, ptr {pointer.text} seq_cst, align {self.access.bits // 8}", width)
@@ -229,7 +218,7 @@ class AccessFunction:
         w.label(again)
         old = seen.get()
         assert self.row.emit is not None
-        new = self.row.emit(Context(w, 0, self.wave_size, ""), old, data)
+        new = self.row.emit(Context(w, 0, self.wave_size, ""), old, *operands)
         assert isinstance(new, Value)
         pair = w.emit(f"cmpxchg ptr {pointer.text}, {width} {old.text}, {width} {new.text} seq_cst seq_cst", width)
         seen.set(w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 0", width))
@@ -248,6 +237,20 @@ class AccessFunction:
             "record_fault", "void", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"), chunk * LANES + lane,
             address, w.constant("i32", self.bytes_per_lane), w.constant("i32", kind * 2 + store),
         )  # fmt: skip
+
+
+def emit_atomic(w: Writer, access: Access, pointer: Value, operands: list[Value]) -> Value:
+    """One of LLVM's atomics; the old value as an integer. A comparand follows the new value."""
+    if access.op == "cmpxchg":
+        new, expected = operands
+        pair = w.emit(
+            f"cmpxchg ptr {pointer.text}, {new.type} {expected.text}, {new.type} {new.text} seq_cst seq_cst",
+            new.element,
+        )
+        return w.emit(f"extractvalue {{ {new.type}, i1 }} {pair.text}, 0", new.element)
+    value = operands[0].bits(access.element) if access.element else operands[0]
+    text = f"atomicrmw {access.op} ptr {pointer.text}, {value.type} {value.text} seq_cst"
+    return w.emit(text, value.element).as_int()
 
 
 @frozen

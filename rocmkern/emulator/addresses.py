@@ -29,6 +29,7 @@ class Addresses:
     regs: Registers
     which: int = 0  # 1: the second address of a two-address LDS form
     stride: int = 1  # bytes per unit of the immediate offset
+    place: str = ""  # `Access.place`
 
     @property
     def space(self) -> Space:
@@ -60,8 +61,16 @@ class Addresses:
     def _vector32(self, number: int, chunk: Value, register: int = 0) -> Value:
         return self.regs.vector(("src", number), register, chunk).zext("i64")
 
+    def _by_lane(self, base: Value):  # type: ignore[no-untyped-def]
+        """A dword per lane from `base` on, or all at `base`."""
+        lanes, step = self.regs.lanes, 4 if self.place == "lane" else 0
+        steps = self.regs.writer.vector("i64", [lane * step for lane in range(lanes)])
+        return lambda chunk: steps + chunk * (lanes * step) + base
+
     def _lds(self):  # type: ignore[no-untyped-def]
         offset = self._offset()
+        if self.place:
+            return self._by_lane(offset + (self.regs.special("m0", "i32") & 0xFFFF).zext("i64"))
         # 32-bit arithmetic: the register may hold a negative distance.
         return lambda chunk: (self._vector32(0, chunk) + offset) & 0xFFFFFFFF
 
@@ -70,6 +79,8 @@ class Addresses:
         base = self._offset()
         if saddr.kind == "s" and saddr.value != 125:
             base = base + self.regs.scalar(("src", 1), "i64")
+        if self.place:
+            return self._by_lane(base)
         if vaddr.kind != "v":
             return lambda chunk: base.splat(self.regs.lanes)
         if vaddr.count == 1:

@@ -41,7 +41,7 @@ class InlineMemory:
     def emit(self) -> None:
         if self.inst.encoding == "SMEM" and self.access.op == "load":
             self._scalar()
-        elif self.regs.full and self.access.op in ("load", "store") and not self.inst.mods.lds:
+        elif self.regs.full and self.access.op in ("load", "store") and not (self.inst.mods.lds or self.access.place):
             if self.inst.encoding in GLOBAL:
                 self._global()
             elif self.inst.encoding in LDS:
@@ -64,9 +64,9 @@ class InlineMemory:
             address = address & 0xFFFFFFFFFFFF
         address = address + self.inst.imm
         if soffset.kind == "s" and soffset.value != NULL:
-            address = address + regs.scalar(("src", 1), "i32").zext("i64")
+            address = address + regs.scalar(("src", 1), "i32").zext("i64") * (access.stride or 1)
         elif soffset.kind in CONSTANTS:
-            address = address + soffset.value
+            address = address + soffset.value * (access.stride or 1)
         address = address & ~(min(access.bits // 8, 4) - 1)
         low, span = self._arena()
         good = w.fresh("good")

@@ -38,11 +38,17 @@ def _meaning(row: Row) -> str:
     if row.access is not None:
         a = row.access
         size = f"{a.count} × {a.bits} bits" if a.count > 1 else f"{a.bits} bits"
-        parts = [a.op, size, a.extend if a.bits < 32 and a.op == "load" else "", a.half and f"{a.half} half", a.element]
+        what = _name(row) if a.op == "custom" else a.op
+        parts = [
+            what, size, a.extend if a.bits < 32 and a.op == "load" else "", a.half and f"{a.half} half", a.element,
+            a.place and f"by {a.place}",
+        ]  # fmt: skip
         return ", ".join(p for p in parts if p)
     first = row.doc.splitlines()[0] if row.doc else ""
-    if first:
-        return first
+    return first or _name(row)
+
+
+def _name(row: Row) -> str:
     name = getattr(row.emit, "__name__", "")
     return "" if name.startswith("<") else name.strip("_").replace("_", " ")
 

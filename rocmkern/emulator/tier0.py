@@ -15,7 +15,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 from rocmkern.emulator import layout as at
-from rocmkern.emulator.access import AccessFunction
+from rocmkern.emulator.access import AccessFunction, emit_atomic
 from rocmkern.emulator.addresses import SPACE_OF, Addresses
 from rocmkern.emulator.ir import INT_OF, Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
@@ -31,13 +31,14 @@ from rocmkern.emulator.operands import (
     mask_lanes,
 )
 from rocmkern.emulator.registers import Place
-from rocmkern.emulator.shadow import LOAD, STORE
+from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
 
 STATIC_IMMEDIATES: Final = frozenset(
     {
         *(
             "ds_swizzle_b32",
             "ds_bpermute_b32",
+            "ds_bpermute_fi_b32",
             "v_bitop3_b16",
             "v_bitop3_b32",
             "s_getreg_b32",
@@ -300,6 +301,10 @@ class HandlerBuilder:
             return
         self._go(w, w.at(Value(w, "ptr", 0, "%op"), at.OP_SIZE))
 
+    def _give_up(self, w: Writer) -> None:
+        """After a fault: the launch stops."""
+        w.line("ret void" if self.plain else f"ret i32 {at.END}")
+
     def _pause(self, w: Writer, following: Value, status: int) -> None:
         w.store(following, w.at(Value(w, "ptr", 0, "%w"), at.WAVE_NEXT), 8)
         w.line(f"ret i32 {status}")
@@ -408,41 +413,64 @@ class HandlerBuilder:
         addresses = Addresses(self.inst, regs)
         function = AccessFunction(self.row, access, addresses.space, self.wave_size, bool(self.inst.dst), self.checked)
         # Both addresses are taken before the first load, which may write the register that holds them.
-        wheres = [Addresses(self.inst, regs, i, access.stride or 1).fill() for i in range(2 if access.stride else 1)]
+        wheres = [
+            Addresses(self.inst, regs, i, access.stride or 1, access.place).fill()
+            for i in range(2 if access.stride else 1)
+        ]
+        if access.place == "wave":
+            self._count_lanes(w, regs, function, mask, wheres[0])
+            return
         for which, spots in enumerate(wheres):
             skip = which * access.bits // 32 * access.count * self.wave_size * 4
             null = Value(w, "ptr", 0, "null")
             if is_to_lds(self.inst):
-                self._load_to_lds(w, regs, function, mask, spots)
+                self._through_lds(w, regs, function, mask, spots)
                 continue
             source = data[which] if which < len(data) else data[0] if data else None
             source_rows = regs.rows(source) if source else null
-            if access.op == "cmpxchg" and len(data) == 2:
-                source_rows = self._swap_data(w, regs, data, access.bits // 32)
+            if len(data) == 2 and not access.stride:
+                source_rows = self._both_operands(w, regs, data, access.bits // 32)
             result_rows = w.at(regs.rows(result), skip) if result else null
             self._call(w, function, mask, spots, source_rows, result_rows)
 
-    def _load_to_lds(self, w: Writer, regs: OutOfLine, load: AccessFunction, mask: Value, spots: Value) -> None:
-        """Lane after lane from M0 and the immediate offset on, each as many dwords as it loads."""
-        null, count = Value(w, "ptr", 0, "null"), load.access.count
-        loaded = w.buffer(4 * self.wave_size * count)
-        self._call(w, load, mask, spots, null, loaded)
+    def _count_lanes(self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, spots: Value) -> None:
+        """One atomic for the wave, with the number of active lanes, each of which gets the old value."""
+        counts, results = w.buffer(4 * self.wave_size), w.buffer(4 * self.wave_size)
+        count = w.intrinsic("ctpop", mask).trunc("i32")
+        w.store(count.splat(self.wave_size), counts, 64)
+        self._call(w, function, mask & -mask, spots, counts, results)
+        first = w.intrinsic("cttz", mask, extra="i1 false") & (self.wave_size - 1)
+        old = w.load(w.at(results, first.shl(2)), "i32", 0, 4)
+        for chunk in regs.chunks():
+            regs.write_vector(("dst", 0), 0, chunk, old, regs.lanes_of(mask, chunk))
+
+    def _through_lds(self, w: Writer, regs: OutOfLine, memory: AccessFunction, mask: Value, spots: Value) -> None:
+        """Between memory and LDS, lane after lane from M0 and the immediate on: a dword each, or four where it is more.
+
+        What a lane of three dwords leaves over stays as it is.
+        """
+        null, count, is_load = Value(w, "ptr", 0, "null"), memory.access.count, memory.access.op == "load"
+        moved, places = w.buffer(4 * self.wave_size * count), w.buffer(8 * self.wave_size)
         first = regs.special("m0", "i32").zext("i64") + regs.immediate(0)
-        places = w.buffer(8 * self.wave_size)
         for chunk in regs.chunks():
             lane = w.vector("i64", list(range(regs.lanes))) + chunk * regs.lanes
-            w.store(lane * (4 * count) + first, w.at(places, chunk * (8 * regs.lanes)), 64)
-        row = ROWS[f"ds_write_b{32 * count}"]
+            w.store(lane * (4 if count == 1 else 16) + first, w.at(places, chunk * (8 * regs.lanes)), 64)
+        row = ROWS[f"ds_{'write' if is_load else 'read'}_b{32 * count}"]
         assert row.access is not None
-        store = AccessFunction(row, row.access, "lds", self.wave_size, False, self.checked)
-        self._call(w, store, mask, places, loaded, null)
+        lds = AccessFunction(row, row.access, "lds", self.wave_size, not is_load, self.checked)
+        if is_load:
+            self._call(w, memory, mask, spots, null, moved)
+            self._call(w, lds, mask, places, moved, null)
+        else:
+            self._call(w, lds, mask, places, null, moved)
+            self._call(w, memory, mask, spots, moved, null)
 
-    def _swap_data(self, w: Writer, regs: OutOfLine, data: list[Place], registers: int) -> Value:
-        """Rows of the new value, then of the one to compare with, from an LDS form's two operands.
+    def _both_operands(self, w: Writer, regs: OutOfLine, data: list[Place], registers: int) -> Value:
+        """Rows of an LDS form's two operands, one after the other; of a comparison the new value first.
 
         ds_cmpst names the comparand first, ds_cmpstore (gfx11 and later) the new value.
         """
-        order = data if self.inst.name.startswith("ds_cmpstore") else data[::-1]
+        order = data[::-1] if self.inst.name.startswith("ds_cmpst_") else data
         row = 4 * self.wave_size
         rows = w.buffer(2 * registers * row)
         for i, place in enumerate(order):
@@ -472,33 +500,43 @@ class HandlerBuilder:
         if base.count == 4:
             address = (regs.scalar(("src", 0), "i64") & 0xFFFFFFFFFFFF) + regs.immediate(0)
         if soffset.kind == "s" and soffset.value != NULL:
-            address = address + regs.scalar(("src", 1), "i32").zext("i64")
+            address = address + regs.scalar(("src", 1), "i32").zext("i64") * (access.stride or 1)
         elif soffset.kind in CONSTANTS:
-            address = address + regs.constant(("src", 1), "i32", 0).zext("i64")
+            address = address + regs.constant(("src", 1), "i32", 0).zext("i64") * (access.stride or 1)
         address = address & ~(min(access.bits // 8, 4) - 1)
         size = access.bits // 8 * access.count
         launch = w.load(w.at(regs.wave(), at.WAVE_LAUNCH), "ptr", 0, 8)
         low = w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8)
         high = w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8)
         bad = (address - low).compare("ugt", high - low - size)
+        kind = {"load": LOAD, "store": STORE}.get(access.op, ATOMIC)
         with w.when(bad):
             w.call(
                 "record_fault", "void", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
-                w.constant("i32", size), w.constant("i32", 0),
+                w.constant("i32", size), w.constant("i32", int(kind != LOAD)),
             )  # fmt: skip
-            w.line(f"ret i32 {at.END}")
+            self._give_up(w)
         if self.checked:
-            w.call(
+            allowed = w.call(
                 "check_access", "i1", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
-                w.constant("i32", size), w.constant("i32", LOAD if access.op == "load" else STORE),
+                w.constant("i32", size), w.constant("i32", kind),
             )  # fmt: skip
+            with w.when(~allowed):
+                self._give_up(w)
         pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")
         self._move_scalars(w, regs, pointer)
 
     def _move_scalars(self, w: Writer, regs: OutOfLine, pointer: Value) -> None:
         access = self.row.access
         assert access is not None
-        if access.op == "store":
+        if access.op not in ("load", "store"):
+            rows, width = regs.rows(("src", 2)), f"i{access.bits}"
+            count = 2 if access.op == "cmpxchg" else 1
+            operands = [w.load(w.at(rows, i * access.bits // 8), width, 0, 4) for i in range(count)]
+            old = emit_atomic(w, access, pointer, operands)
+            if self.inst.dst:
+                w.store(old, regs.rows(("dst", 0)), 4)
+        elif access.op == "store":
             data = w.load(regs.rows(("src", 2)), "i32", access.count, 4)
             w.store(data, pointer, 4)
         elif access.bits < 32:

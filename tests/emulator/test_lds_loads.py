@@ -24,6 +24,26 @@ def test_global_memory_goes_to_lds(target: str, kind: str, dtype: str) -> None:
     np.testing.assert_array_equal(on.run("load", {3: x}).vector(10), wanted)
 
 
+def test_three_dwords_to_lds_leave_the_fourth_alone() -> None:
+    """Lanes follow each other by 16 bytes."""
+    lines = (
+        "v_lshlrev_b32 v20, 2, v1",
+        "ds_write_b32 v20, v1 offset:268",
+        "v_mul_u32_u24 v21, 3, v1",
+        "s_mov_b32 m0, 256",
+        "global_load_lds_dwordx3 v21, s[16:17]",
+        "s_waitcnt vmcnt(0)",
+        "ds_read_b128 v[10:13], v20 offset:256",
+        "s_waitcnt lgkmcnt(0)",
+    )
+    on = bench("gfx950", {"load": "\n ".join(lines)})
+    x = integers(np.random.default_rng(3), "u32", 3 * on.lanes).reshape(3, on.lanes)
+    outcome = on.run("load", {2 + i: row for i, row in enumerate(x)})
+    for i in range(3):
+        np.testing.assert_array_equal(outcome.vector(10 + i), x.ravel()[i::3])
+    np.testing.assert_array_equal(outcome.vector(13), np.arange(on.lanes) * 4)
+
+
 @settings(max_examples=10, deadline=None)
 @given(seed=seeds)
 def test_subtractions_that_stop(seed: int) -> None:

@@ -134,6 +134,8 @@ FLOATS: dict[str, tuple[str, Callable[[Array, Array], Array]]] = {
     "global_atomic_add_f64": ("f64", np.add),
     "global_atomic_min_f64": ("f64", np.minimum),
     "global_atomic_max_f64": ("f64", np.maximum),
+    "global_atomic_fmin_x2": ("f64", np.minimum),
+    "global_atomic_fmax_x2": ("f64", np.maximum),
     "global_atomic_fmin": ("f32", np.minimum),
     "global_atomic_fmax": ("f32", np.maximum),
     "global_atomic_min_f32": ("f32", np.minimum),

@@ -147,7 +147,9 @@ class Access:
     extend: Literal["zext", "sext"] = "zext"  # of 8- and 16-bit loads
     half: Literal["", "low", "high"] = ""  # d16 forms: the half of the register that is read or written
     element: str = ""  # type of an atomic where not an integer
-    stride: int = 0  # two-address LDS forms: bytes per unit of `imm` and `imm1`
+    stride: int = 0  # bytes per unit of `imm` and `imm1` (two-address LDS forms) or of the scalar offset (scratch)
+    operands: int = 1  # of a "custom" atomic, besides the old value
+    place: Literal["", "lane", "wave"] = ""  # without a vector address: a dword per lane, or one for the wave
 
 
 Result = Value | tuple[Value, ...]
@@ -245,7 +247,7 @@ def state(names: str, signature: str = "", *, isas: tuple[str, ...] = ()) -> Cal
 
 
 def memory(names: str, access: Access, emit: Emit | None = None, *, isas: tuple[str, ...] = ()) -> None:
-    """Memory rows. `emit(context, old, data)` gives a "custom" atomic's new value."""
+    """Memory rows. `emit(context, old, *operands)` gives a "custom" atomic's new value."""
     for name in names.split():
         register(Row(name, "memory", emit=emit, access=access, isas=isas))
 

@@ -34,6 +34,7 @@ control(
     s_set_inst_prefetch_distance s_incperflevel s_decperflevel s_sendmsg buffer_wbinvl1 buffer_wbinvl1_vol
     buffer_wbl2 buffer_invl2 buffer_inv buffer_gl0_inv buffer_gl1_inv global_inv global_wb global_wbinv v_nop
     s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_prefetch_data_pc_rel s_buffer_prefetch_data ds_nop
+    s_dcache_discard s_dcache_discard_x2 s_atc_probe s_atc_probe_buffer
     """,
     "nop",
 )

@@ -39,9 +39,15 @@ def backward_permute(c: Context, address: Value, data: Value) -> Result:
     return c.writer.look_up(c.exec_bits.select(data, 0), which)
 
 
+@lanes("ds_bpermute_fi_b32", "b32 = u32 b32")
+def backward_permute_of_all(c: Context, address: Value, data: Value) -> Result:
+    """Each lane reads the lane that its address (in bytes) names, active or not."""
+    return c.writer.look_up(data, (address + c.immediate).lshr(2) & (c.wave_size - 1))
+
+
 @lanes("ds_swizzle_b32", "b32 = b32")
 def swizzle(c: Context, data: Value) -> Result:
-    """Quad permutation where bit 15 of the offset is set, else and, or, xor of the lane number in groups of 32."""
+    """By the offset: and, or, xor of the lane number in groups of 32, quad permutation, rotation, or bit reversal."""
     order = [_swizzled(c.immediate, lane) for lane in range(c.wave_size)]
     return c.writer.shuffle(c.exec_bits.select(data, 0), None, order)
 
@@ -63,7 +69,12 @@ def forward_permute(s: State) -> None:
 
 
 def _swizzled(pattern: int, lane: int) -> int:
-    group, i = lane & ~31, lane & 31
+    group, i, mask = lane & ~31, lane & 31, pattern & 31
+    if pattern >= 0xE000:  # as the butterflies of a Fourier transform need it
+        return group | (int(f"{i:05b}"[::-1], 2) >> mask.bit_count()) | i & mask
+    if pattern >= 0xC000:
+        distance = (pattern >> 5 & 31) * (-1 if pattern & 0x400 else 1)
+        return group | i & mask | (i + distance) & ~mask & 31
     if pattern & 0x8000:
         return lane & ~3 | (pattern >> 2 * (lane & 3) & 3)
-    return group | ((i & pattern & 31) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31)
+    return group | ((i & mask) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31)

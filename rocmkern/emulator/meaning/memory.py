@@ -49,6 +49,10 @@ for _n in (1, 2, 3, 4, 8, 16):
 for _name, _bits, _extend in (("u8", 8, "zext"), ("i8", 8, "sext"), ("u16", 16, "zext"), ("i16", 16, "sext")):
     for _kind in ("s", "s_buffer"):
         memory(f"{_kind}_load_{_name}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+for _n in (1, 2, 4):
+    _suffix = "dword" if _n == 1 else f"dwordx{_n}"
+    for _operation in ("load", "store"):
+        memory(f"s_scratch_{_operation}_{_suffix}", Access(_operation, count=_n, stride=64))
 
 # Atomics: name before gfx11, name since (type suffix apart), LLVM's operation, letter of the type.
 ATOMICS: Final = (
@@ -73,6 +77,7 @@ for _old, _new, _operation, _letter in ATOMICS:
         _flat(
             f"atomic_{_old}{_tail}", f"atomic_{_new}_{_letter}{_bits}", Access(_operation, _bits), ATOMIC_SPACES
         )  # fmt: skip
+        memory(f"s_atomic_{_old}{_tail} s_buffer_atomic_{_old}{_tail}", Access(_operation, _bits))
 
 
 def _half_pairs(old: Value, data: Value, element: str) -> tuple[Value, Value]:
@@ -100,6 +105,12 @@ def _packed_bf16(c: Context, old: Value, data: Value) -> Result:
     return (low & 0xFFFF) | high.shl(16)
 
 
+def _swap_if_equal(c: Context, old: Value, new: Value, comparand: Value) -> Result:
+    """Zeros of both signs are equal, NaN is equal to nothing."""
+    element = {32: "float", 64: "double"}[old.width]
+    return old.bits(element).eq(comparand.bits(element)).select(new, old)
+
+
 def _float_atomic(names: str, operation: str, element: str) -> None:
     bits = {"float": 32, "double": 64}[element]
     memory(names, Access(operation, bits, element=element))
@@ -109,12 +120,16 @@ for _space in ATOMIC_SPACES:
     _float_atomic(f"{_space}_atomic_add_f32", "fadd", "float")
     _float_atomic(f"{_space}_atomic_add_f64", "fadd", "double")
     for _kind in ("min", "max"):
-        _float_atomic(f"{_space}_atomic_{_kind}_f64", f"f{_kind}", "double")
+        _float_atomic(f"{_space}_atomic_{_kind}_f64 {_space}_atomic_f{_kind}_x2", f"f{_kind}", "double")
         _float_atomic(
             f"{_space}_atomic_f{_kind} {_space}_atomic_{_kind}_f32 {_space}_atomic_{_kind}_num_f32",
             f"f{_kind}",
             "float",
         )
+    memory(
+        f"{_space}_atomic_fcmpswap {_space}_atomic_cmpswap_f32", Access("custom", 32, operands=2), _swap_if_equal
+    )  # fmt: skip
+    memory(f"{_space}_atomic_fcmpswap_x2", Access("custom", 64, operands=2), _swap_if_equal)
     memory(f"{_space}_atomic_pk_add_f16", Access("custom"), _packed_f16)
     memory(f"{_space}_atomic_pk_add_bf16", Access("custom"), _packed_bf16)
 
@@ -134,7 +149,16 @@ for _space in (*ATOMIC_SPACES, "ds"):
 for _space in ("global", "buffer"):
     memory(f"{_space}_atomic_csub {_space}_atomic_csub_u32", Access("custom"), _subtract_clamped)
 
-# Memory to LDS, each lane a dword or more.
+# Without a vector address.
+for _operation in ("load", "store"):
+    memory(f"global_{_operation}_dword_addtid global_{_operation}_addtid_b32", Access(_operation, place="lane"))
+for _old, _new in (("read", "load"), ("write", "store")):
+    memory(f"ds_{_old}_addtid_b32 ds_{_new}_addtid_b32", Access(_new, place="lane"))
+memory("ds_append", Access("add", place="wave"))
+memory("ds_consume", Access("sub", place="wave"))
+
+# Between memory and LDS, each lane a dword or more.
+memory("buffer_store_lds_dword", Access("store"))
 for _space in ("global", "scratch"):
     for _name, _bits, _extend in (
         ("ubyte", 8, "zext"),
@@ -188,11 +212,34 @@ def _reverse_subtract(c: Context, old: Value, data: Value) -> Result:
     return data - old
 
 
+def _or_masked(c: Context, old: Value, mask: Value, data: Value) -> Result:
+    return old & ~mask | data
+
+
+def _wrap(c: Context, old: Value, less: Value, more: Value) -> Result:
+    return old.compare("uge", less).select(old - less, old + more)
+
+
+def _exchange_marked(c: Context, old: Value, data: Value) -> Result:
+    """Each dword whose highest bit is set is written, without that bit."""
+    result = old
+    for shift, other in ((0, -1 << 32), (32, 0xFFFFFFFF)):
+        is_marked = (data.lshr(shift + 31) & 1).ne(0)
+        result = is_marked.select(result & other | data & 0x7FFFFFFF << shift, result)
+    return result
+
+
 for _bits in (32, 64):
     for _name, _operation in LDS_ATOMICS:
         _kind, _letter = _name.split("_")
         memory(f"ds_{_kind}_{_letter}{_bits} ds_{_kind}_rtn_{_letter}{_bits}", Access(_operation, _bits))
     memory(f"ds_rsub_u{_bits} ds_rsub_rtn_u{_bits}", Access("custom", _bits), _reverse_subtract)
+    memory(f"ds_mskor_b{_bits} ds_mskor_rtn_b{_bits}", Access("custom", _bits, operands=2), _or_masked)
+    memory(
+        f"ds_cmpst_f{_bits} ds_cmpst_rtn_f{_bits} ds_cmpstore_f{_bits} ds_cmpstore_rtn_f{_bits}",
+        Access("custom", _bits, operands=2),
+        _swap_if_equal,
+    )
     memory(f"ds_wrxchg_rtn_b{_bits} ds_storexchg_rtn_b{_bits}", Access("xchg", _bits))
     memory(
         f"ds_cmpst_b{_bits} ds_cmpst_rtn_b{_bits} ds_cmpstore_b{_bits} ds_cmpstore_rtn_b{_bits}",
@@ -208,3 +255,5 @@ for _bits in (32, 64):
         )
 memory("ds_pk_add_f16 ds_pk_add_rtn_f16", Access("custom"), _packed_f16)
 memory("ds_pk_add_bf16 ds_pk_add_rtn_bf16", Access("custom"), _packed_bf16)
+memory("ds_wrap_rtn_b32", Access("custom", operands=2), _wrap)
+memory("ds_condxchg32_rtn_b64", Access("custom", 64), _exchange_marked)
