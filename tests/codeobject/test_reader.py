@@ -173,7 +173,7 @@ def test_bundle_entry_of_the_device_is_chosen(method: str | None, version: int) 
         (lambda d: d[:48] + b"\x03\x05\x00\x00" + d[52:], "gfx942"),
     ],
 )  # fmt: skip
-def test_damage_is_named(damage, words: str) -> None:  # type: ignore[no-untyped-def]
+def test_damage_is_named(damage, words: str) -> None:
     """A file that can't be read gives CodeObjectError with the reason."""
     data = damage(samples.compile_hip(samples.ADD))
     if words == "gfx942":  # an unknown machine number: the note still tells the target

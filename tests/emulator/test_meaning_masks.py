@@ -174,7 +174,7 @@ def test_wide_multiply_add(target: str, name: str, seed: int, mask: int, clamp: 
 CLASSES = ("snan", "qnan", "-inf", "-normal", "-subnormal", "-0", "+0", "+subnormal", "+normal", "+inf")
 
 
-def class_of(value: np.floating) -> int:  # type: ignore[type-arg]
+def class_of(value: np.floating) -> int:
     """The class bit of one number."""
     info = np.finfo(value.dtype)
     bits = int(value.view(f"u{value.dtype.itemsize}"))

@@ -11,7 +11,7 @@ from rocmkern.emulator.meaning.api import ELEMENT, OVERRIDES
 @pytest.mark.parametrize("row", [*ROWS.values(), *OVERRIDES.values()], ids=lambda r: r.name)
 def test_signature_uses_known_types(row: object) -> None:
     """Every type in a signature is one that operand fetch knows."""
-    types = [t.removeprefix("^").removeprefix("2x") for t in (*row.destinations, *row.sources)]  # type: ignore[attr-defined]
+    types = [t.removeprefix("^").removeprefix("2x") for t in (*row.destinations, *row.sources)]
     assert [t for t in types if t not in ELEMENT and not (t[0] == "r" and t[1:].isdigit())] == []
 
 

@@ -25,7 +25,7 @@ def extreme_blocks(row: BlockFormat) -> Array:
         if name in (row.layout.names or ()) and row.layout[name] == np.float16:
             for half in SPECIAL_HALVES:
                 block = (np.arange(row.nbytes) * 37 % 256).astype(np.uint8)
-                block[row.layout.fields[name][1] :][:2] = np.array([half], "<u2").view(np.uint8)  # type: ignore[index]
+                block[row.layout.fields[name][1] :][:2] = np.array([half], "<u2").view(np.uint8)
                 blocks.append(block)
     return np.stack(blocks)
 

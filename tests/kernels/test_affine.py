@@ -14,11 +14,12 @@ from rocmkern.dtypes import DType
 from rocmkern.kernels.catalogue import FLOATS, INTEGERS, NUMBERS
 from rocmkern.kernels.families import affine
 from rocmkern.runtime import Device
-from tests.kernels import harness, numerics
+from tests.kernels import numerics
+from tests.kernels.launching import elementwise, run, views
 
 
 def _run(device: Device, dtype: DType, x: Any, mul: Any, add: Any, **how: Any) -> Any:
-    return harness.elementwise(device, "affine", f"affine_{dtype.short}", [x], dtype.numpy, after=(mul, add), **how)
+    return elementwise(device, f"affine_{dtype.short}", [x], after=(mul, add), **how)
 
 
 def test_every_number_type_has_a_kernel() -> None:
@@ -60,18 +61,16 @@ def test_any_size_and_grid(device: Device, dtype: DType, size: int) -> None:
 def test_null_input_works_in_place(device: Device) -> None:
     """Candle passes a null input for x = x * mul + add."""
     x = np.linspace(-3, 3, 77, dtype=np.float32)
-    result = harness.Result(device, x.shape, x.dtype)
-    result.set(x)
-    kernel = harness.get_kernel("affine", "affine_f32", device)
-    kernel(x.size, 1, None, None, result.pointer, 2.0, 1.0, grid=1, block=64)
-    assert np.array_equal(result.array(), x * 2 + 1)
+    came = x.copy()
+    run(device, "affine_f32", x.size, 1, None, None, came, 2.0, 1.0, grid=1, block=64)
+    assert np.array_equal(came, x * 2 + 1)
 
 
 @settings(max_examples=25, deadline=None)
 @given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=5), data=st.data())
 def test_strided_views_equal_their_copies(device: Device, shape: list[int], data: st.DataObject) -> None:
     """Transposed, stepped, reversed, broadcast and offset views give what a contiguous copy gives."""
-    x = data.draw(harness.views(tuple(shape), np.int32))
+    x = data.draw(views(tuple(shape), np.int32))
     assert np.array_equal(_run(device, dtypes.int32, x, 3, -5), x * np.int32(3) - np.int32(5))
 
 

@@ -16,7 +16,8 @@ from rocmkern.dtypes import DType
 from rocmkern.kernels.catalogue import KernelSpec
 from rocmkern.kernels.families import binary
 from rocmkern.runtime import Device
-from tests.kernels import harness, numerics
+from tests.kernels import numerics
+from tests.kernels.launching import Guarded, elementwise, run, views
 from tests.kernels.numerics import Array
 
 Function = Callable[[Array, Array], Array]
@@ -82,7 +83,7 @@ def _split(spec: KernelSpec) -> tuple[str, DType]:
 
 
 def _run(device: Device, spec: KernelSpec, x: Array, y: Array, **how: Any) -> Array:
-    return harness.elementwise(device, "binary", spec.symbol, [x, y], spec.parameters[-1].dtype.numpy, **how)
+    return elementwise(device, spec.symbol, [x, y], **how)
 
 
 def _kernels(select: Callable[[str, DType], bool]) -> Any:
@@ -185,7 +186,7 @@ def test_any_pair_of_layouts(device: Device, symbol: str, data: st.DataObject) -
     spec = binary.FAMILY.by_symbol[symbol]
     op, dtype = _split(spec)
     shape = tuple(data.draw(st.lists(st.integers(1, 8), min_size=1, max_size=4)))
-    x, y = (data.draw(harness.views(shape, dtype.numpy)) for _ in range(2))
+    x, y = (data.draw(views(shape, dtype.numpy)) for _ in range(2))
     with np.errstate(all="ignore"):
         wanted = (_COMPARE[op] if op in _COMPARE else _ARITHMETIC[op][1])(x, y)
     got = _run(device, spec, x, y, geometry=data.draw(st.sampled_from([(1, 64), (3, 96), (40, 256)])))
@@ -239,8 +240,6 @@ def test_rows_of_packs(
 def test_result_may_be_an_operand(device: Device) -> None:
     """x = x + y in place."""
     x, y = np.arange(100, dtype=np.float32), np.full(100, 3, np.float32)
-    result = harness.Result(device, x.shape, x.dtype)
-    result.set(x)
-    kernel = harness.get_kernel("binary", "badd_f32", device)
-    kernel(100, 1, None, result.pointer, harness.upload(device, y), result.pointer, grid=1, block=64)
-    assert np.array_equal(result.array(), x + y)
+    held = Guarded.holding(device, x)
+    run(device, "badd_f32", 100, 1, None, held.pointer, y, held.pointer, grid=1, block=64)
+    assert np.array_equal(held.array(), x + y)

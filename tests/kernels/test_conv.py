@@ -18,7 +18,7 @@ from rocmkern.kernels.families.conv import FLOATS, NUMBERS, SHIPPED, TILED
 from rocmkern.runtime import Device
 from tests.kernels import conv_reference as reference
 from tests.kernels.conv_reference import Geometry
-from tests.kernels.launching import layout, root, run
+from tests.kernels.launching import layout, run
 from tests.kernels.reduce_reference import epsilon, ulp
 
 Array = npt.NDArray[Any]
@@ -65,7 +65,7 @@ def convolve(device: Device, name: str, t: DType, x: Array, kernel: Array, g: Ge
     """conv2d_axes or conv2d_tiles."""
     out = g.out((x.shape[2], x.shape[3]), (kernel.shape[2], kernel.shape[3]))
     dst = np.full((x.shape[0], kernel.shape[0], *out), 77).astype(t.numpy)
-    arguments = *axes_arguments(g, out), info(x, kernel), root(x), root(kernel), dst
+    arguments = *axes_arguments(g, out), info(x, kernel), x, kernel, dst
     run(device, f"{name}_{t.short}", *arguments, grid=grid)
     return dst
 
@@ -81,7 +81,7 @@ def test_convolutions_of_candle(device: Device, t: DType) -> None:
         out = g.out((9, 8), (3, 3))
         dst = np.zeros((2, 2, *out), t.numpy)
         sizes = x.size, out[1], out[0], stride, padding, dilation
-        run(device, f"conv2d_{t.short}", *sizes, info(x, kernel), x, root(kernel), dst, grid=2)
+        run(device, f"conv2d_{t.short}", *sizes, info(x, kernel), x, kernel, dst, grid=2)
         assert_convolution(dst, x, kernel, g, t)
 
         line, line_kernel = x[:, :, 4], kernel[:, :, 1]
@@ -195,7 +195,7 @@ def test_im2col_lays_out_what_each_output_meets(device: Device, t: DType) -> Non
     out = g.out((7, 8), (3, 2))
     want = reference.columns(x, (3, 2), g, out).transpose(0, 4, 5, 1, 2, 3)
     dst = np.zeros(want.shape, t.numpy)
-    run(device, f"im2col_{t.short}", dst.size, *out, 3, 2, 2, 1, 2, info(x), root(x), dst, grid=2)
+    run(device, f"im2col_{t.short}", dst.size, *out, 3, 2, 2, 1, 2, info(x), x, dst, grid=2)
     np.testing.assert_array_equal(dst, want)
     signal = np.ascontiguousarray(x[:, :, 2])
     flat = Geometry((1, 2), (0, 1), (1, 2))
@@ -228,7 +228,7 @@ def test_pooling_takes_whole_windows(device: Device, t: DType) -> None:
     for kernel, stride in (((2, 2), (2, 2)), ((3, 1), (1, 2)), ((7, 8), (1, 1))):
         windows = reference.windows(wide(x, t), kernel, stride)
         dst = np.zeros(windows.shape[:4], t.numpy)
-        arguments = x.size, *kernel, *stride, info(x), root(x), dst
+        arguments = x.size, *kernel, *stride, info(x), x, dst
         run(device, f"max_pool2d_{t.short}", *arguments, grid=1)
         np.testing.assert_array_equal(wide(dst, t), windows.max(axis=-1))
         run(device, f"avg_pool2d_{t.short}", *arguments, grid=2)
@@ -258,12 +258,12 @@ def test_pooling_with_padding(device: Device, t: DType, counts: bool) -> None:
     chosen, held = windows(values), windows(there)
     dst = np.zeros((2, 3, *out), t.numpy)
     sizes = (*out, *kernel, *stride, *padding, *dilation, counts)
-    run(device, f"max_pool2d_axes_{t.short}", *sizes, info(x), root(x), dst, grid=2)
+    run(device, f"max_pool2d_axes_{t.short}", *sizes, info(x), x, dst, grid=2)
     assert held.any(axis=-1).all()
     np.testing.assert_array_equal(wide(dst, t), np.where(held, chosen, chosen.min()).max(axis=-1))
     places = [np.minimum(kernel[a], x.shape[2 + a] + 2 * padding[a] - np.arange(out[a]) * stride[a]) for a in (0, 1)]
     divisor = places[0][:, None] * places[1] if counts else held.sum(axis=-1)
-    run(device, f"avg_pool2d_axes_{t.short}", *sizes, info(x), root(x), dst, grid=1)
+    run(device, f"avg_pool2d_axes_{t.short}", *sizes, info(x), x, dst, grid=1)
     if t.is_float:
         assert_sums(dst, chosen.sum(axis=-1) / divisor, np.abs(chosen).sum(axis=-1) / divisor, t, 2 * chosen.shape[-1])
     else:
@@ -287,7 +287,7 @@ def test_nearest_resampling(device: Device, t: DType) -> None:
     for out in ((4, 5), (8, 10), (3, 2), (7, 11)):
         dst = np.zeros((2, 3, *out), t.numpy)
         scales = x.shape[2] / out[0], x.shape[3] / out[1]
-        run(device, f"upsample_nearest2d_{t.short}", *out, *scales, info(x), root(x), dst, grid=1)
+        run(device, f"upsample_nearest2d_{t.short}", *out, *scales, info(x), x, dst, grid=1)
         np.testing.assert_array_equal(dst, reference.nearest(x, out))
 
 
@@ -302,7 +302,7 @@ def test_bilinear_resampling(device: Device, t: DType, align_corners: bool) -> N
     for out, factors in cases:
         dst = np.zeros((2, 3, *out), t.numpy)
         flags = align_corners, factors[0] is not None, factors[0] or 0.0, factors[1] is not None, factors[1] or 0.0
-        run(device, f"upsample_bilinear2d_{t.short}", out[1], out[0], *flags, info(x), root(x), dst, grid=1)
+        run(device, f"upsample_bilinear2d_{t.short}", out[1], out[0], *flags, info(x), x, dst, grid=1)
         want = reference.bilinear(x, out, align_corners, factors)
         tolerance = 0.5001 if not t.is_float else float(ulp(np.float64(4), t)) + 1e-6 * (t.short != "f64")
         assert np.abs(dst.astype(np.float64) - want).max() <= tolerance
@@ -349,7 +349,7 @@ def test_plan_takes_tiles_where_they_pay(device: Device) -> None:
         ("the image has 2³⁰ pixels", {"pixels_in": 1 << 30}),
     ):
         arguments = {"pixels_in": 3136, "groups": 1, "t": F32, "contiguous_weights": True} | changed
-        direct = plans_conv.convolution(16, 64, pixels_out=3136, device=device.info, **arguments)  # type: ignore[arg-type]
+        direct = plans_conv.convolution(16, 64, pixels_out=3136, device=device.info, **arguments)
         assert direct.variant.startswith("conv2d_axes_") and why in direct.why
         assert direct.grid[0] * direct.block[0] >= 16 * 64 * 3136
     assert plans_conv.convolution(0, 64, 9, 9, 1, F32, device.info).is_empty

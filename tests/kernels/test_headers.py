@@ -11,7 +11,7 @@ from rocmkern.build import toolchain
 from rocmkern.errors import BuildError
 from rocmkern.kernels import files
 from rocmkern.runtime import Device, Function, Module
-from tests.kernels import harness
+from tests.kernels.launching import Guarded
 
 SOURCE = """
 #include "{include}/index.hpp"
@@ -48,8 +48,8 @@ def probe(device: Device, tmp_path_factory: pytest.TempPathFactory) -> Module:
 
 
 def _quotients(device: Device, kernel: Function, n: list[int], divisor: list[int], fits: bool) -> list[int]:
-    result = harness.Result(device, (len(n),), np.uint64)
-    pointers = [harness.upload(device, np.array(words, np.uint64)) for words in (n, divisor)]
+    result = Guarded(device, (len(n),), np.uint64)
+    pointers = [Guarded.holding(device, np.array(words, np.uint64)).pointer for words in (n, divisor)]
     kernel(np.uint64(len(n)), *pointers, result.pointer, np.bool_(fits), grid=1, block=64)
     return [int(q) for q in result.array()]
 
@@ -79,10 +79,11 @@ def test_offsets_of_tensors_beyond_32_bits(device: Device, probe: Module) -> Non
     numel = int(np.prod(dims, dtype=np.int64))
     rng = np.random.default_rng(0)
     linear = np.concatenate([rng.integers(0, numel, 200), [0, numel - 1, 1 << 32, (1 << 32) - 1]])
-    layout = harness.upload(device, np.array(dims + strides, np.int64))
-    result = harness.Result(device, linear.shape, np.int64)
+    layout = Guarded.holding(device, np.array(dims + strides, np.int64)).pointer
+    positions = Guarded.holding(device, linear).pointer
+    result = Guarded(device, linear.shape, np.int64)
     kernel = probe.get_function("offsets")
     words = (np.uint64(w) for w in (numel, 3))
-    kernel(np.uint64(linear.size), harness.upload(device, linear), *words, layout, result.pointer, grid=2, block=64)
+    kernel(np.uint64(linear.size), positions, *words, layout, result.pointer, grid=2, block=64)
     wanted = sum(i * s for i, s in zip(np.unravel_index(linear, dims), strides, strict=True))
     assert np.array_equal(result.array(), wanted)

@@ -16,11 +16,10 @@ from rocmkern.kernels.catalogue import INTEGERS
 from rocmkern.kernels.families.indexing import FAMILY, ids_for
 from rocmkern.runtime import Device
 from tests.kernels.candle import symbols
-from tests.kernels.launching import Array, bits, layout, root, run, same_bits, small_numbers, unequal
+from tests.kernels.launching import NAMES, Array, bits, layout, run, same_bits, small_numbers, unequal
 
 CLEAN = np.full(4, 2**64 - 1, np.uint64)  # a status in which no index was found outside
 PAIRS = [(i.short, t.short) for t in REAL for i in ids_for(t)]
-NAMES = [d.short for d in REAL]
 
 
 def padding(dtype: DType) -> int:
@@ -92,7 +91,7 @@ def test_select_takes_any_geometry(device: Device, short: str, right: int) -> No
     plan = plans_indexing.index_select(18, right, dtype.itemsize, device.info)
     for grid, block in ((3, 64), (2, (4, 16)), (1, (1, 64)), (5, (64, 2)), (plan.grid[0], plan.block)):
         out = np.zeros((2, 9, right), dtype.numpy)
-        run(device, f"is_i64_{short}", out.size, 0, None, ids, inp, out, 2, 7, 9, right, grid=grid, block=block)  # type: ignore[arg-type]
+        run(device, f"is_i64_{short}", out.size, 0, None, ids, inp, out, 2, 7, 9, right, grid=grid, block=block)
         assert same_bits(out, want)
 
 
@@ -104,7 +103,7 @@ def test_select_reads_strided_ids_by_their_strides(device: Device) -> None:
     for view in (base[::2], np.broadcast_to(base[:3, None], (3, 2))):
         out = np.zeros((view.size, 4), np.float32)
         run(
-            device, "is_i64_f32", out.size, view.ndim, layout(view), root(view), inp, out, 1, 6, view.size, 4, grid=1
+            device, "is_i64_f32", out.size, view.ndim, layout(view), view, inp, out, 1, 6, view.size, 4, grid=1
         )  # fmt: skip
         assert same_bits(out, inp[view.reshape(-1)])
 
@@ -154,7 +153,7 @@ def test_gather_of_any_layout_follows_torch(device: Device, data: st.DataObject)
     info[2 * nd + axis] = 0
     stride = part.strides[axis] // 4
     run(
-        device, "gather_strided_i64_i32", out.size, nd, info, root(ids), root(source), out, shape[axis], stride, grid=1
+        device, "gather_strided_i64_i32", out.size, nd, info, ids, source, out, shape[axis], stride, grid=1
     )  # fmt: skip
     assert same_bits(out, np.take_along_axis(part, ids, axis))
 
@@ -167,7 +166,7 @@ def test_gather_strided_of_every_type(device: Device, short: str) -> None:
     ids = random_ids(rng, BY_SHORT["i64"], 6, (4, 5))
     out = np.zeros((4, 5), inp.dtype)
     info = np.array([4, 5, 5, 1, 0, 6], np.uint64)
-    run(device, f"gather_strided_i64_{short}", 20, 2, info, ids, root(inp), out, 6, 1, grid=1)
+    run(device, f"gather_strided_i64_{short}", 20, 2, info, ids, inp, out, 6, 1, grid=1)
     kept = valid(ids, 6)
     chosen = np.take_along_axis(inp, np.where(kept, ids, 0).astype(np.int64), 0)
     assert same_bits(out, np.where(kept, chosen, np.zeros((), inp.dtype)))

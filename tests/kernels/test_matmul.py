@@ -26,7 +26,7 @@ from rocmkern.kernels.families.matmul import (
     symbol,
 )
 from rocmkern.runtime import Device
-from tests.kernels.launching import layout, root, run
+from tests.kernels.launching import layout, run
 from tests.kernels.reduce_reference import epsilon, ulp
 
 Array = npt.NDArray[Any]
@@ -57,7 +57,7 @@ def multiply(
     sizes = m, n, k, part, batch, *strides(a), *strides(b)
     finish = (None,) * 3 if kind in SCALED_TILES else ()
     block = (TILES[kind][0] if kind in TILES else SCALED_TILES[kind]).threads if kind not in VECTOR_KINDS else 256
-    run(device, symbol(kind, t, out), *sizes, 0, None, root(a), root(b), *finish, dst, grid=grid, block=block)
+    run(device, symbol(kind, t, out), *sizes, 0, None, a, b, *finish, dst, grid=grid, block=block)
     return dst
 
 
@@ -136,7 +136,7 @@ def test_batches_broadcast_by_strides(device: Device) -> None:
     batch_info = np.concatenate([dims[:2], left[:2], right[:2]])
     out = np.zeros((3, 4, 5, 7), np.float32)
     sizes = 5, 7, 6, 6, 12, 0, *left[2:].tolist(), 0, *right[2:].tolist()
-    run(device, "matmul_f32", *sizes, 2, batch_info, root(a), root(b), out, grid=5)
+    run(device, "matmul_f32", *sizes, 2, batch_info, a, b, out, grid=5)
     assert_product(a, b, *F32, out)
 
 
@@ -225,7 +225,7 @@ def test_scales_and_bias_are_applied_to_the_sum(
     dst = np.zeros((1, m, n), out.numpy)
     finish = (*((rows, columns) if given[0] else (None, None)), bias if given[1] else None)
     sizes = m, n, k, k, 1, *strides(a), *strides(b)
-    run(device, symbol(kind, t, out), *sizes, 0, None, root(a), root(b), *finish, dst, grid=3)
+    run(device, symbol(kind, t, out), *sizes, 0, None, a, b, *finish, dst, grid=3)
     want = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(np.float32)
     want = want * columns * rows[:, None] if given[0] else want
     want = want + bias if given[1] else want

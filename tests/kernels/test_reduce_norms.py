@@ -16,6 +16,7 @@ from rocmkern.dtypes import DType
 from rocmkern.kernels import plans_rows
 from rocmkern.kernels.families.reduce import FLOATS, NUMBERS, accumulator
 from rocmkern.runtime import Device
+from rocmkern.runtime.dim3 import DimLike
 from tests.kernels.launching import layout, run
 from tests.kernels.reduce_reference import epsilon, ulp
 
@@ -63,8 +64,7 @@ def over_rows(device: Device, name: str, t: DType, x: Array, *middle: Any, weigh
     """One of the *_rows kernels as its plan has it."""
     out = np.zeros_like(x)
     plan = plans_rows.normalization(*x.shape, t.itemsize, device.info)
-    geometry = {"grid": plan.grid[0], "block": plan.block}
-    run(device, f"{name}_rows_{t.short}", *x.shape, *middle, x, *weights, out, **geometry)  # type: ignore[arg-type]
+    run(device, f"{name}_rows_{t.short}", *x.shape, *middle, x, *weights, out, grid=plan.grid, block=plan.block)
     return out
 
 
@@ -79,7 +79,7 @@ def test_softmax_equals_its_definition(device: Device, t: DType, cols: int) -> N
     assert_near(over_rows(device, "log_softmax", t, x), log_softmax(wide(x)), t, slack=slack, floor=1)
     for block in ((1, 32), 64, 100):
         out = np.zeros_like(x)
-        run(device, f"softmax_{t.short}", x, out, cols, grid=5, block=block)  # type: ignore[arg-type]
+        run(device, f"softmax_{t.short}", x, out, cols, grid=5, block=block)
         assert_near(out, want, t, slack=slack)
 
 
@@ -181,9 +181,9 @@ def test_rows_kernels_take_any_geometry(
     """Teams beyond the last row wait at the others' barriers and write nothing."""
     x = np.random.default_rng(rows).standard_normal((rows, cols)).astype(np.float32)
     out = np.zeros_like(x)
-    run(device, "softmax_rows_f32", rows, cols, x, out, grid=grid, block=block)  # type: ignore[arg-type]
+    run(device, "softmax_rows_f32", rows, cols, x, out, grid=grid, block=block)
     assert_near(out, softmax(wide(x)), dtypes.float32, slack=24)
-    run(device, "layernorm_rows_f32", rows, cols, EPS, x, None, None, out, grid=grid, block=block)  # type: ignore[arg-type]
+    run(device, "layernorm_rows_f32", rows, cols, EPS, x, None, None, out, grid=grid, block=block)
     scale = np.abs(x).max(axis=1, keepdims=True) / np.sqrt(wide(x).var(axis=1, keepdims=True) + EPS)
     bound = 4e-6 * np.maximum(1, np.abs(out)) + 2.0**-22 * scale  # the mean's rounding, as large as it becomes
     assert (np.abs(wide(out) - layer_norm(wide(x))) <= bound).all()
@@ -227,7 +227,7 @@ def test_rope_turns_pairs(device: Device, t: DType, kind: str, batched: bool) ->
 TOTALS: Final[dict[str, Callable[..., Array]]] = {"sum": np.cumsum, "prod": np.cumprod}
 
 
-def running_total(device: Device, op: str, t: DType, x: Array, part: int, *, grid: int, block: Any) -> Array:
+def running_total(device: Device, op: str, t: DType, x: Array, part: int, *, grid: int, block: DimLike) -> Array:
     """A scan of the middle axis of (left, n, right) in parts of `part`: parts, scan of their states, then the rest."""
     left, n, right = x.shape
     parts = -(-n // part)
@@ -276,7 +276,7 @@ def test_running_totals_of_every_dtype(device: Device, op: str) -> None:
 )
 @example(left=2, n=2049, right=1, part=1 << 20, grid=1, block=1024)
 def test_running_totals_take_any_geometry(
-    device: Device, left: int, n: int, right: int, part: int, grid: int, block: Any
+    device: Device, left: int, n: int, right: int, part: int, grid: int, block: DimLike
 ) -> None:
     """Tiles across waves, idle teams, parts of any length: integers that only the right order of carries gives."""
     t = dtypes.int32

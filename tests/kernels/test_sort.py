@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rocmkern.dtypes import BY_SHORT, REAL, DType
+from rocmkern.dtypes import BY_SHORT, DType
 from rocmkern.kernels import plans_sort
 from rocmkern.kernels.families.sort import FAMILY, GATED
 from rocmkern.ops.creation import asarray
 from rocmkern.ops.sorting import argsort, sort, top_k
 from rocmkern.runtime import Device
 from tests.kernels.candle import symbols
-from tests.kernels.launching import Array, bits, run, same_bits, small_numbers
-
-NAMES = [d.short for d in REAL]
+from tests.kernels.launching import NAMES, Array, bits, run, same_bits, small_numbers
 
 
 def order(x: Array, *, descending: bool = False) -> Array:
@@ -159,7 +157,7 @@ def test_largest_of_a_softmax(device: Device, t: DType, experts: int) -> None:
         for renormalize, grid in ((False, plan.grid[0]), (True, 1)):
             weights, columns = np.zeros((37, k), np.float32), np.zeros((37, k), np.int32)
             sizes = (37, experts, k, renormalize)
-            run(device, f"topk_softmax_{t.short}", gating, weights, columns, *sizes, grid=grid, block=plan.block)  # type: ignore[arg-type]
+            run(device, f"topk_softmax_{t.short}", gating, weights, columns, *sizes, grid=grid, block=plan.block)
             np.testing.assert_array_equal(columns, best)
             scale = want.sum(axis=1, keepdims=True) if renormalize else 1
             np.testing.assert_allclose(weights, want / scale, rtol=1e-6, atol=1e-7)
@@ -172,7 +170,7 @@ def test_largest_of_special_rows(device: Device) -> None:
     gating[1, :7] = -np.inf
     gating[2] = [0, -200, 1, -np.inf, -200, 0, 0, 0, 0]
     weights, columns = np.zeros((3, 9), np.float32), np.zeros((3, 9), np.int32)
-    run(device, "topk_softmax_f32", gating, weights, columns, 3, 9, 9, False, grid=1, block=(2, 16))  # type: ignore[arg-type]
+    run(device, "topk_softmax_f32", gating, weights, columns, 3, 9, 9, False, grid=1, block=(2, 16))
     assert np.isnan(weights[0]).all() and columns[0].tolist() == list(range(9))
     assert weights[1].tolist() == [0.5, 0.5] + [0] * 7 and columns[1].tolist() == [7, 8, 0, 1, 2, 3, 4, 5, 6]
     assert columns[2].tolist() == [2, 0, 5, 6, 7, 8, 1, 3, 4]

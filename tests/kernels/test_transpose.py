@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from rocmkern.dtypes import BY_SHORT, REAL
 from rocmkern.kernels import plans_transpose
 from rocmkern.runtime import Device
-from tests.kernels.launching import Array, bits, layout, root, run, same_bits
+from tests.kernels.launching import Array, bits, layout, run, same_bits
 from tests.kernels.test_plans import device as device_info
 
 
 def copied(device: Device, view: Array, short: str, *, grid: int, block: int = 256) -> Array:
     """What ucopy makes of a view that starts at its base's first element."""
     out = np.zeros(view.shape, view.dtype)
-    run(device, f"ucopy_{short}", view.size, view.ndim, layout(view), root(view), out, grid=grid, block=block)
+    run(device, f"ucopy_{short}", view.size, view.ndim, layout(view), view, out, grid=grid, block=block)
     return out
 
 

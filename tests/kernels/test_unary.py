@@ -17,7 +17,8 @@ from rocmkern.dtypes import DType
 from rocmkern.kernels.catalogue import KernelSpec
 from rocmkern.kernels.families import unary
 from rocmkern.runtime import Device
-from tests.kernels import harness, numerics
+from tests.kernels import numerics
+from tests.kernels.launching import elementwise, views
 from tests.kernels.numerics import Array
 
 Function = Callable[[Array], Array]
@@ -135,7 +136,7 @@ def _split(spec: KernelSpec) -> tuple[str, DType]:
 
 
 def _run(device: Device, spec: KernelSpec, x: Array, **how: Any) -> Array:
-    return harness.elementwise(device, "unary", spec.symbol, [x], spec.parameters[-1].dtype.numpy, **how)
+    return elementwise(device, spec.symbol, [x], **how)
 
 
 def _kernels(select: Callable[[str, DType], bool]) -> Any:
@@ -242,7 +243,7 @@ def test_any_layout(device: Device, symbol: str, data: st.DataObject) -> None:
     spec = unary.FAMILY.by_symbol[symbol]
     _, dtype = _split(spec)
     shape = tuple(data.draw(st.lists(st.integers(1, 8), min_size=1, max_size=4)))
-    x = data.draw(harness.views(shape, dtype.numpy))
+    x = data.draw(views(shape, dtype.numpy))
     got = _run(device, spec, x, geometry=data.draw(st.sampled_from([(1, 64), (3, 96), (40, 256)])))
     assert np.array_equal(got, _run(device, spec, np.ascontiguousarray(x).copy()), equal_nan=dtype.is_float)
 

@@ -44,7 +44,7 @@ class NoDriver:
 def pack(kinds: tuple[str, ...], values: tuple[object, ...]) -> bytes:
     """Packs as for a kernel of the catalogue: dtypes known."""
     parameters = [scalar(f"p{i}", dtypes.BY_SHORT[kind]) for i, kind in enumerate(kinds)]
-    return arguments.packer(kernel(*kinds), parameters, NoDriver()).pack(values)  # type: ignore[arg-type]
+    return arguments.packer(kernel(*kinds), parameters, NoDriver()).pack(values)
 
 
 def test_offsets_after_mixed_widths() -> None:
@@ -182,7 +182,7 @@ def test_signature_that_does_not_fit_the_file() -> None:
     ]
     for parameters, words in cases:
         with pytest.raises(CodeObjectError, match=words):
-            arguments.packer(kernel("u64", "ptr"), parameters, NoDriver())  # type: ignore[arg-type]
+            arguments.packer(kernel("u64", "ptr"), parameters, NoDriver())
 
 
 @pytest.fixture

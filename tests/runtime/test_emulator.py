@@ -277,8 +277,8 @@ def test_streams_and_events_are_returned(device: Device) -> None:
     del stream
     gc.collect()
     assert threading.active_count() <= threads + 1
-    assert len(driver._events) == 0  # type: ignore[attr-defined]
-    assert len(driver._streams) == 0  # type: ignore[attr-defined]
+    assert len(driver._events) == 0
+    assert len(driver._streams) == 0
 
 
 def test_memory_is_visible_in_place(device: Device) -> None:

@@ -60,7 +60,7 @@ def test_geometry_that_can_not_run(
     out = function.module.device.alloc(8)
     args = (out, np.uint32(1)) if name == "slots" else (out,)
     with pytest.raises(LaunchError, match=rf"launch.*{words}"):
-        function(*args, grid=grid, block=block, shared_bytes=shared_bytes)  # type: ignore[arg-type]
+        function(*args, grid=grid, block=block, shared_bytes=shared_bytes)
     assert double.log("hipModuleLaunchKernel") == []
     assert issubclass(LaunchError, ValueError)
 
@@ -79,7 +79,7 @@ def test_geometry_that_can_not_run(
 def test_geometry_at_the_limits(double: Double, grid: object, block: object, shared_bytes: int) -> None:
     """What just fits is launched."""
     function = load("free_size")
-    function(function.module.device.alloc(8), grid=grid, block=block, shared_bytes=shared_bytes)  # type: ignore[arg-type]
+    function(function.module.device.alloc(8), grid=grid, block=block, shared_bytes=shared_bytes)
     assert len(double.log("hipModuleLaunchKernel")) == 1
 
 

@@ -173,7 +173,7 @@ def test_axes_and_indices_out_of_range_are_errors_of_numpys_classes() -> None:
     with pytest.raises(ShapeError, match="name an axis twice"):
         normal_axes((0, -2), 2, "sum")
     with pytest.raises(TypeError, match="is no integer"):
-        normal_axis(1.0, 2, "sum")  # type: ignore[arg-type]
+        normal_axis(1.0, 2, "sum")
     assert normal_index(-1, 4, 0) == 3
     with pytest.raises(IndexOutOfRange, match=r"index: 4 on axis 1 of length 4; use -4\.\.3"):
         normal_index(4, 4, 1)

@@ -104,4 +104,4 @@ def test_errors() -> None:
     with pytest.raises(DTypeError, match="matmul: dtype bool"):
         rk.matmul(rk.ones((2, 2), dtype=rk.bool_), rk.ones((2, 2), dtype=rk.bool_))
     with pytest.raises(TypeError):
-        m @ 2  # type: ignore[operator]
+        m @ 2

@@ -176,7 +176,7 @@ def test_shape_errors_are_value_errors_with_the_shapes() -> None:
     with pytest.raises(AxisError, match="flip: axis 2"):
         rk.flip(t, axis=2)
     with pytest.raises(DTypeError, match="is no tensor"):
-        rk.reshape([1, 2], (2,))  # type: ignore[arg-type]
+        rk.reshape([1, 2], (2,))
 
 
 def test_broadcast_shapes_takes_tuples() -> None:

@@ -104,7 +104,7 @@ def test_dtype_functions() -> None:
     with pytest.raises(ValueError, match="kind 'odd'"):
         rk.isdtype(rk.int8, "odd")
     with pytest.raises(TypeError):
-        rk.isdtype(rk.int8, 3)  # type: ignore[arg-type]
+        rk.isdtype(rk.int8, 3)
     assert rk.result_type(rk.zeros((1,), dtype=rk.int8), rk.uint8) is rk.int16
     assert rk.result_type(rk.float16, 1.5) is rk.float16 and rk.result_type(rk.int8, 1.5) is rk.float32
     with pytest.raises(ValueError, match="at least one"):

@@ -75,7 +75,7 @@ def test_python_numbers_are_weak() -> None:
     assert scalar_dtype(True) is dtypes.bool_
     for number in ("1", None):
         with pytest.raises(DTypeError, match="use bool, int, float or complex"):
-            promote_scalar(dtypes.float32, number)  # type: ignore[arg-type]
+            promote_scalar(dtypes.float32, number)
 
 
 def test_integers_outside_the_dtype_are_overflow_errors() -> None:
