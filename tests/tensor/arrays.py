@@ -20,7 +20,7 @@ WIDE = tuple(d for d in REAL if d.short not in ("f8_e4m3", "f16", "bf16"))
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
 FULL_SHAPES = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5)
 
-_SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, float("inf"), float("-inf"), float("nan"), 1e-3, 300.0, -65504.0)
+_SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, float("inf"), float("-inf"), float("nan"), 1e-3, -7.0, 300.0, -65504.0)
 
 
 def values(dtype: DType, *, finite: bool = False, low: float | None = None, high: float | None = None) -> Any:

@@ -26,8 +26,10 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _gelu_tanh(x: Any) -> Any:
-    inner = np.sqrt(type(x.flat[0])(2) / np.pi if x.size else 1) * (x + 0.044715 * x**3)
-    return np.where(np.isneginf(x), 0, 0.5 * x * (1 + np.tanh(inner)))
+    """x / 2 · (1 + tanh v) as x / (1 + exp(-2 v)), which keeps its digits where tanh v is near -1."""
+    kind = x.dtype.type
+    v = np.sqrt(2 / kind("3.14159265358979323846")) * (x + kind("0.044715") * x**3)
+    return np.where(np.isneginf(x), 0, x / (1 + np.exp(-2 * v)))
 
 
 NUMPY: dict[str, Oracle] = {
@@ -43,7 +45,7 @@ NUMPY: dict[str, Oracle] = {
     "signbit": np.signbit,
 }
 # Where the reference itself is only good to float64, or the function's result is far from its parts.
-LOOSE: dict[str, int] = {"gelu": 64, "gelu_tanh": 64, "silu": 8, "sigmoid": 8, "erf": 64, "logaddexp": 8, "rsqrt": 4}
+LOOSE: dict[str, int] = {"gelu": 64, "silu": 8, "sigmoid": 8, "erf": 64, "logaddexp": 8, "rsqrt": 4}
 
 
 def oracle(name: str) -> Oracle:
