@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from rocmkern.emulator import program
 from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.ir import AVX512_VARIABLE, host_features
 from rocmkern.emulator.machine import Entry, Machine
-from rocmkern.kernels import plans, plans_rows
+from rocmkern.kernels import plans, plans_rows, plans_transpose
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.files import code_objects
 from rocmkern.paths import CACHE_VARIABLE
@@ -100,14 +101,14 @@ def _transpose(device: Device, x: Any, out: Any) -> None:
     rows, cols = _rows(x)
     info = device.alloc(32)
     info.copy_from_host(np.array([cols, rows, 1, cols], np.uint64))
-    plan = plans.elementwise(rows * cols, (4, 4), device.info, contiguous=False)
+    plan = plans_transpose.copy((cols, rows), (1, cols), 4, 4, device.info)
     kernel = get_kernel("unary", "ucopy_f32", device)
     kernel(rows * cols, 2, info, x, out, grid=plan.grid, block=plan.block)
 
 
 def _np_softmax(x: Array) -> Array:
-    y = x.reshape(-1, 1 << (x.size.bit_length() - 1) // 2)
-    e = np.exp(y - y.max(1, keepdims=True))
+    y = _square(x)
+    e: Array = np.exp(y - y.max(1, keepdims=True))
     e /= e.sum(1, keepdims=True)
     return e
 
@@ -209,11 +210,11 @@ def translation(target: str, cached: bool) -> dict[str, list[float]]:
     times = {}
     for (family, symbol), arguments in TRANSLATED.items():
         entry = _entry(machine, family, symbol)
-        first = _cpu_ms(lambda entry=entry, arguments=arguments: _launch(machine, entry, arguments, 0))  # type: ignore[misc]
+        first = _cpu_ms(partial(_launch, machine, entry, arguments, 0))
         times[symbol] = [sum(len(b.pcs) for b in _flow(entry).blocks.values()), first]
         if not cached:
             _launch(machine, entry, arguments, FEW)
-            times[symbol].append(_cpu_ms(lambda entry=entry: entry.module.program.compile(entry.kernel)))  # type: ignore[misc]
+            times[symbol].append(_cpu_ms(partial(entry.module.program.compile, entry.kernel)))
     return times
 
 
@@ -251,7 +252,7 @@ def table(device: str, log2: int) -> None:
     print(f"{device}, 2^{log2} f32\n{'':10}" + "".join(f"{h:>10}" for h in heads))
     for case in CASES:
         first, later, cpu = times[case.name]
-        wall, numpy_cpu = _best(lambda case=case: case.reference(x), 5)  # type: ignore[misc]
+        wall, numpy_cpu = _best(partial(case.reference, x), 5)
         row = (first, later, second[case.name][0], wall, later / wall, cpu, numpy_cpu, cpu / numpy_cpu)
         text = "".join(f"{v:10.2f}" for v in row)
         text += f"{without[case.name][2] / cpu:10.2f}" if without else f"{'':10}"

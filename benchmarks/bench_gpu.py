@@ -66,10 +66,8 @@ class Bench:
 
     def pair(self, shape: tuple[int, ...], kind: str = "f32") -> tuple[rk.Tensor, torch.Tensor]:
         host = torch.rand(shape, device="cuda").mul_(255 if kind == "u8" else 1).to(TORCH[kind])
-        ours = rk.empty(shape, dtype=rk.dtype(kind), device=self.device)
         raw = host.view(torch.uint8) if kind == "bf16" else host
-        ours.memory.copy_from_host(raw.cpu().numpy().reshape(-1).view(np.uint8))
-        return ours, host
+        return rk.asarray(raw.cpu().numpy().view(rk.dtype(kind).numpy), device=self.device), host
 
     def milliseconds(self, call: Call, budget: float = 0.15) -> float:
         """The median over at least five calls, after two to warm up.
@@ -80,7 +78,8 @@ class Bench:
         for _ in range(2):
             call()
         torch.cuda.synchronize()
-        times, end = [], time.perf_counter() + budget
+        times: list[float] = []
+        end = time.perf_counter() + budget
         while len(times) < 5 or (time.perf_counter() < end and len(times) < 60):
             start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             self.flood.zero_()
@@ -186,8 +185,7 @@ def products(b: Bench) -> Iterator[Case]:
         calls = {"ours": lambda: rk.conv2d(x, w), "torch": lambda: torch.nn.functional.conv2d(tx, tw)}
         yield Case(f"conv2d {n}×{c}×{hw}² {o} k{k}", calls, 2.0 * n * o * out * out * c * k * k, "GFLOP/s")
     for rows_, columns in ((131072, 4096), (4096, 4096), (14336, 4096)):
-        dense = rk.empty((rows_, columns), dtype=rk.float32, device=b.device)
-        dense.memory.fill(0)
+        dense = rk.zeros((rows_, columns), device=b.device)
         for name in ("q4_0", "q4_k", "q6_k", "q8_0"):
             weight = rk.quantize(dense, name)
             for batch in (1, 8) if rows_ < 100_000 else (1,):

@@ -13,6 +13,7 @@ import json
 import os
 import statistics
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,10 @@ from rocmkern.ops import specialized
 from rocmkern.specialize import config
 from rocmkern.specialize.generate import generate
 from rocmkern.tuning import problems, tune
-from rocmkern.tuning.measure import is_emulator
+from rocmkern.tuning.measure import Clock
 from rocmkern.tuning.process import Worker
 
 Call = Callable[[], rk.Tensor]
-FLUSHED_BYTES = 1 << 28
 # Products of a transformer, of a classifier, and square ones; M, N, K.
 PRODUCTS = (
     (128, 4096, 4096), (512, 4096, 4096), (2048, 4096, 4096), (512, 11008, 4096), (512, 4096, 11008), (96, 1000, 2048),
@@ -72,17 +72,14 @@ def operations(device: rk.Device) -> Iterator[tuple[str, Call]]:
     yield "transposed copy 8192×4096, f16", lambda: rk.copy(short.T)
     for m, n, k in ((2048, 2048, 2048), (1000, 3000, 500), (512, 4096, 1024)):
         x, y = values(m, k), values(n, k)
-        yield f"mul_mat {m}×{n}×{k}, f32", lambda x=x, y=y: rk.matmul(x, y.T)
+        yield f"mul_mat {m}×{n}×{k}, f32", partial(rk.matmul, x, y.T)
 
 
-def microseconds(device: rk.Device, call: Call, flushed: rk.DeviceMemory, iterations: int) -> tuple[float, str]:
+def microseconds(clock: Clock, call: Call, iterations: int) -> tuple[float, str]:
     """The median time of the kernels of a call, and their names."""
     times, names = [], ""
     for _ in range(iterations + 3):
-        flushed.fill(0)
-        with rk.Trace() as trace:
-            call()
-        rows = trace.totals()
+        rows = clock.kernels(call)
         times.append(1000 * sum(row.milliseconds for row in rows))
         names = ", ".join(row.kernel for row in rows)
     return statistics.median(times[3:]), names
@@ -90,14 +87,14 @@ def microseconds(device: rk.Device, call: Call, flushed: rk.DeviceMemory, iterat
 
 def compare(device: rk.Device, kernels: Path, iterations: int) -> Iterator[Row]:
     """Each operation with the generic kernel, then with its own; the results are equal, sums within their rounding."""
-    flushed = device.alloc(16 if is_emulator(device) else FLUSHED_BYTES)
+    clock = Clock(device)
     for name, call in operations(device):
         os.environ.pop(instance_files.KERNEL_FOLDERS, None)
         specialized.configure()
-        generic, (before, was) = call().numpy(), microseconds(device, call, flushed, iterations)
+        generic, (before, was) = call().numpy(), microseconds(clock, call, iterations)
         os.environ[instance_files.KERNEL_FOLDERS] = str(kernels)
         specialized.configure()
-        own, (after, kernel) = call().numpy(), microseconds(device, call, flushed, iterations)
+        own, (after, kernel) = call().numpy(), microseconds(clock, call, iterations)
         if kernel == was:
             raise SystemExit(f"{name}: no kernel of its own in {kernels}; make them with --generate")
         tolerance = 1e-3 if "mul_mat" in name else 0.0
@@ -131,8 +128,10 @@ def make_kernels(arch: str, folder: Path, dtypes: tuple[str, ...]) -> None:
         call()
     requests = config.requests({"kernels": [json.loads(text) for text in recorded]}, targets=(arch,))
     compiler = toolchain.detect()
-    said = lambda request, what, error: print(what, request.exported_name, error or "")  # noqa: E731
-    generate(requests, folder, compiler, jobs=os.cpu_count() or 1, report=said)
+    generate(
+        requests, folder, compiler, jobs=os.cpu_count() or 1,
+        report=lambda request, what, error: print(what, request.exported_name, error or ""),
+    )  # fmt: skip
     kernels = [k for t in dtypes for i in families.instances("matmul", t) for k in i.unshipped]
     jobs = instances.plan(kernels, arch, folder / "instances")
     instances.build_all(

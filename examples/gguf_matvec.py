@@ -21,6 +21,7 @@ with tempfile.TemporaryDirectory() as folder:
     writer.close()
     on_device = rk.load_gguf(path)["weight"].to()
 
+assert isinstance(on_device, rk.QTensor)  # blocks stay as they are; a plain dtype would come as a Tensor
 y = on_device.matmul(rk.asarray(x)).numpy()
 print(on_device)
 print(f"relative error {np.linalg.norm(y - weight @ x) / np.linalg.norm(weight @ x):.4f}")

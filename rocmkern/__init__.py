@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rocmkern.build.jit import compile
+    from rocmkern.build.jit import compile as compile  # so it is public to type checkers, as the others are by `*`
     from rocmkern.constants import *
     from rocmkern.drivers import *
     from rocmkern.dtypes import *

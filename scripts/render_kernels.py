@@ -61,8 +61,8 @@ def table(family: Family) -> str:
         "",
     ]
     lines += ["| kernel | arguments | dtypes |", "|---|---|---|"]
-    for (name, arguments), types in rows.items():
-        distinct = [sorted({t[i] for t in types}, key=_order) for i in range(len(types[0]))]
+    for (name, arguments), forms in rows.items():
+        distinct = [sorted({t[i] for t in forms}, key=_order) for i in range(len(forms[0]))]
         shown = " × ".join(" ".join(group) for group in distinct)
         lines.append(f"| `{name}` | {arguments} | {shown} |")
     return "\n".join(lines)

@@ -51,7 +51,6 @@ void double_reset(void) { log_length = 0; log_text[0] = 0; planned.call[0] = 0; 
 const char *double_log(void) { return log_text; }
 const unsigned char *double_arguments(void) { return last_arguments; }
 size_t double_arguments_size(void) { return last_size; }
-size_t double_allocated(void) { return allocated_bytes; }
 
 static void note(const char *format, ...) {
     pthread_mutex_lock(&log_lock);

@@ -29,6 +29,7 @@ class Double:
     """The double's controls, and what it recorded."""
 
     library: ctypes.CDLL
+    compiler: ctypes.CDLL
 
     def log(self, call: str = "") -> list[str]:
         """The lines recorded since the last reset, of one call or of all."""
@@ -39,9 +40,6 @@ class Double:
         """The argument block of the last launch."""
         return ctypes.string_at(self.library.double_arguments(), self.library.double_arguments_size())
 
-    def allocated(self) -> int:
-        return int(self.library.double_allocated())
-
     def fail(self, call: str, status: int) -> None:
         """Lets the next such call answer `status`."""
         self.library.double_fail(call.encode(), status)
@@ -51,11 +49,11 @@ class Double:
 
     def compiler_answers(self, code: bytes, log: str = "") -> None:
         """What hiprtc gives next: this code, or without any an error with the log."""
-        self.library.rtc.rtc_answer(code, ctypes.c_size_t(len(code)), log.encode())
+        self.compiler.rtc_answer(code, ctypes.c_size_t(len(code)), log.encode())
 
     def compiled(self) -> list[str]:
         """What hiprtc was asked since: the name, the source's lines, the options, and the end of the program."""
-        lines: list[str] = self.library.rtc.rtc_seen().decode().splitlines()
+        lines: list[str] = self.compiler.rtc_seen().decode().splitlines()
         return lines
 
     def devices(self, count: int, architecture: str = "gfx942:sramecc+:xnack-", *machines: int) -> None:
@@ -69,7 +67,7 @@ class Double:
 
 def _compiled(source: str, path: Path) -> ctypes.CDLL:
     flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Werror", f"-Wl,-soname,{path.name}")
-    command = [sys.executable, "-m", "ziglang", "cc", *flags, "-o", path, Path(__file__).with_name(source)]
+    command = [sys.executable, "-m", "ziglang", "cc", *flags, "-o", str(path), str(Path(__file__).with_name(source))]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
 
@@ -81,12 +79,12 @@ def load() -> Double:
     (folder / "lib").mkdir()
     os.environ["ROCM_PATH"] = str(folder)  # an installed ROCm would come first otherwise
     library = _compiled("hip_double.c", folder / "lib" / "libamdhip64.so")
-    library.rtc = _compiled("hiprtc_double.c", folder / "lib" / "libhiprtc.so")
-    library.rtc.rtc_seen.restype = ctypes.c_char_p
+    compiler = _compiled("hiprtc_double.c", folder / "lib" / "libhiprtc.so")
+    compiler.rtc_seen.restype = ctypes.c_char_p
     library.double_log.restype = ctypes.c_char_p
     library.double_arguments.restype = ctypes.c_void_p
-    library.double_arguments_size.restype = library.double_allocated.restype = ctypes.c_size_t
-    return Double(library)
+    library.double_arguments_size.restype = ctypes.c_size_t
+    return Double(library, compiler)
 
 
 @contextmanager

@@ -227,14 +227,14 @@ def _our_seconds(start: rk.Event, stop: rk.Event) -> float:
 
 def _by_host(call: Call, budget: float) -> float:
     """The median time of calls that are done on return, after one to warm up."""
-    call()
-    times: list[float] = []
-    end = time.perf_counter() + budget
-    while len(times) < _LEAST or (time.perf_counter() < end and len(times) < _MOST):
+
+    def once() -> float:
         start = time.perf_counter()
         call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        return time.perf_counter() - start
+
+    once()
+    return _median(once, budget)
 
 
 def _by_events(mark: Call, elapsed: Callable[[Any, Any], float]) -> Clock:
@@ -249,10 +249,14 @@ def _by_events(mark: Call, elapsed: Callable[[Any, Any], float]) -> Clock:
     def seconds(call: Call, budget: float) -> float:
         batch(call, 2)
         calls = max(1, min(100, int(_BATCH_SECONDS / batch(call, 1))))
-        times: list[float] = []
-        end = time.perf_counter() + budget
-        while len(times) < _LEAST or (time.perf_counter() < end and len(times) < _MOST):
-            times.append(batch(call, calls))
-        return statistics.median(times)
+        return _median(lambda: batch(call, calls), budget)
 
     return seconds
+
+
+def _median(sample: Callable[[], float], budget: float) -> float:
+    times: list[float] = []
+    end = time.perf_counter() + budget
+    while len(times) < _LEAST or (time.perf_counter() < end and len(times) < _MOST):
+        times.append(sample())
+    return statistics.median(times)

@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from rocmkern.errors import ConfigError
 from rocmkern.kernels import families
 from rocmkern.kernels.tunable import Instance
 from rocmkern.ops import tuned
-from rocmkern.runtime import Device, DeviceMemory, Trace
+from rocmkern.runtime import Device, DeviceMemory, KernelTime, Trace
 from rocmkern.tuning.problems import Array, Problem, Run
 
 _FLUSHED_BYTES: Final = 1 << 28  # more than any cache holds; filling it keeps the device busy while launches queue up
@@ -33,6 +33,24 @@ class Measurement:
 
 
 @define(eq=False)
+class Clock:
+    """Times kernels by events around their launches, behind a fill that leaves the caches cold."""
+
+    device: Device
+    _flushed: DeviceMemory | None = field(init=False, default=None)
+
+    def kernels(self, run: Run) -> list[KernelTime]:
+        """The kernels of one call."""
+        if not is_emulator(self.device):
+            if self._flushed is None:
+                self._flushed = self.device.alloc(_FLUSHED_BYTES)
+            self._flushed.fill(0)
+        with Trace() as trace:
+            run()
+        return trace.totals()
+
+
+@define(eq=False)
 class Bench:
     """Candidates of one problem at a time on a device; operands and answer are made once a problem."""
 
@@ -41,7 +59,7 @@ class Bench:
     iterations: int
     _problem: Problem | None = field(init=False, default=None)
     _prepared: tuple[Run, Array, Array] | None = field(init=False, default=None)
-    _flushed: DeviceMemory | None = field(init=False, default=None)
+    _clock: Clock = field(init=False, default=Factory(lambda self: Clock(self.device), takes_self=True))
 
     def measure(self, problem: Problem, instance: Instance | None) -> Measurement:
         """`instance` None is the operation by itself. Raises ConfigError where it uses none of the kernels."""
@@ -65,18 +83,8 @@ class Bench:
         return {kernel.symbol for each in found for kernel in each.kernels}
 
     def _time(self, run: Run, symbols: set[str]) -> float:
-        """Microseconds by events around the launches, behind a fill that leaves the caches cold."""
-        self._flush()
-        with Trace() as trace:
-            run()
-        return 1000 * sum(row.milliseconds for row in trace.totals() if row.kernel in symbols)
-
-    def _flush(self) -> None:
-        if is_emulator(self.device):
-            return
-        if self._flushed is None:
-            self._flushed = self.device.alloc(_FLUSHED_BYTES)
-        self._flushed.fill(0)
+        """Microseconds that the kernels of these names take."""
+        return 1000 * sum(row.milliseconds for row in self._clock.kernels(run) if row.kernel in symbols)
 
 
 def error_ratio(came: Array, wanted: Array, scale: Array, tolerance: float) -> float:
