@@ -93,6 +93,11 @@ def masked_differences(a: int, b: int, start: int) -> int:
     return start + sum(abs(byte(a, i) - byte(b, i)) for i in range(4) if byte(b, i))
 
 
+def shifted_bytes(a: int, b: int, count: int, low: int, high: int) -> int:
+    first, second = (min(max(v >> count, low), high) & 0xFF for v in (a, b))
+    return first | second << 8
+
+
 def averaged(a: int, b: int, round_up: int) -> int:
     return sum(((byte(a, i) + byte(b, i) + (byte(round_up, i) & 1)) >> 1) << 8 * i for i in range(4))
 
@@ -182,6 +187,7 @@ BITS: Table = {
     "v_perm_b32": ("u32", "u32 u32 u32", permuted),
     "v_bcnt_u32_b32": ("u32", "u32 u32", lambda a, b: a.bit_count() + b),
     "v_bfrev_b32": ("u32", "u32", lambda a: int(f"{a:032b}"[::-1], 2)),
+    "v_prng_b32": ("u32", "u32", lambda a: a << 1 ^ 197 * (a >> 31)),
     "v_ffbh_u32 v_clz_i32_u32": ("i32", "u32", leading),
     "v_ffbh_i32 v_cls_i32": ("i32", "i32", sign_run),
     "v_ffbl_b32 v_ctz_i32_b32": ("i32", "u32", trailing),
@@ -207,6 +213,8 @@ SHORT: Table = {
     "v_max3_i16": ("i16", "i16 i16 i16", max),
     "v_med3_u16": ("u16", "u16 u16 u16", median),
     "v_med3_i16": ("i16", "i16 i16 i16", median),
+    "v_ashr_pk_i8_i32": ("u16", "i32 i32 u32", lambda a, b, c: shifted_bytes(a, b, c & 31, -128, 127)),
+    "v_ashr_pk_u8_i32": ("u16", "i32 i32 u32", lambda a, b, c: shifted_bytes(a, b, c & 31, 0, 255)),
 }
 
 QUAD: Table = {

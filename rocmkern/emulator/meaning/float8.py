@@ -2,14 +2,14 @@
 and 1.
 
 gfx950 and gfx12 follow the OCP formats; gfx940 has one more exponent step of bias, no infinities, no negative zero
-(0x80 is the only NaN). Those of six and four bits have numbers only.
+(0x80 is the only NaN). Those of six and four bits have numbers only: what is larger, and NaN, become the largest.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Context, Result, valu
@@ -17,17 +17,25 @@ from rocmkern.emulator.meaning.api import Context, Result, valu
 
 @frozen
 class Format:
+    """Bits, and the codes, less the sign, of the largest number, of what is larger, and of what is no number."""
+
     mantissa: int
     bias: int
     exponent: int
-    has_infinity: bool = False
-    has_nan: bool = False
+    largest: int
+    over: int
+    nan: int
 
 
 EIGHT: Final[dict[str, Format]] = {
-    "fp8": Format(3, 7, 4, has_nan=True), "bf8": Format(2, 15, 5, has_infinity=True, has_nan=True)
+    "fp8": Format(3, 7, 4, 0x7E, 0x7F, 0x7F), "bf8": Format(2, 15, 5, 0x7B, 0x7C, 0x7F)
 }  # fmt: skip
-FORMATS: Final[dict[str, Format]] = EIGHT | {"fp6": Format(3, 1, 2), "bf6": Format(2, 3, 3), "fp4": Format(1, 1, 2)}
+FORMATS: Final[dict[str, Format]] = EIGHT | {
+    "fp6": Format(3, 1, 2, 31, 31, 31), "bf6": Format(2, 3, 3, 31, 31, 31), "fp4": Format(1, 1, 2, 7, 7, 7)
+}  # fmt: skip
+FNUZ: Final[dict[str, Format]] = {
+    n: evolve(f, bias=f.bias + 1, largest=0x7F, over=0x80, nan=0x80) for n, f in EIGHT.items()
+}
 
 
 def is_fnuz(c: Context) -> bool:
@@ -37,24 +45,19 @@ def is_fnuz(c: Context) -> bool:
 
 def to_single(c: Context, code: Value, name: str) -> Value:
     """The f32 of the number in the low bits of an i32; exact."""
-    shape = FORMATS[name]
-    fnuz = shape.has_nan and is_fnuz(c)
+    shape = (FNUZ if is_fnuz(c) else FORMATS).get(name, FORMATS[name])
     digit_bits = shape.mantissa + shape.exponent
     sign = code.lshr(digit_bits).shl(31)
     digits = code & ((1 << digit_bits) - 1)
-    bias = shape.bias + fnuz
     # by integers, since a kernel may have denormals flushed
-    normal = digits.shl(23 - shape.mantissa) + ((127 - bias) << 23)
-    small = (digits.cast("uitofp", "float") * 2.0 ** (1 - bias - shape.mantissa)).as_int()
+    normal = digits.shl(23 - shape.mantissa) + ((127 - shape.bias) << 23)
+    small = (digits.cast("uitofp", "float") * 2.0 ** (1 - shape.bias - shape.mantissa)).as_int()
     scaled = digits.compare("ult", 1 << shape.mantissa).select(small, normal)
-    if fnuz:
+    if shape.nan == 0x80:
         return (code & 0xFF).eq(0x80).select(scaled.like(0x7FC00000), scaled | sign).bits("float")
-    if shape.has_infinity:
-        top = ((1 << shape.exponent) - 1) << shape.mantissa
+    if shape.over > shape.largest:
         special = digits.shl(23 - shape.mantissa) & 0x007FFFFF | 0x7F800000
-        scaled = digits.compare("uge", top).select(special, scaled)
-    elif shape.has_nan:
-        scaled = digits.eq(0x7F).select(scaled.like(0x7FC00000), scaled)
+        scaled = digits.compare("ugt", shape.largest).select(special, scaled)
     return (scaled | sign).bits("float")
 
 
@@ -78,32 +81,31 @@ for _name in EIGHT:
         return to_single(c, codes, name), to_single(c, codes.lshr(8), name)
 
 
-def _largest(c: Context, shape: Format) -> int:
-    """The code of the largest number."""
-    return 0x7F if is_fnuz(c) else 0x7B if shape.has_infinity else 0x7E
+def from_double(a: Value, shape: Format, random: Value | None = None) -> Value:
+    """The code, in an i32, of an f64 rounded to nearest even, or up as often as `random` (32 bits) asks for."""
+    w, size = a.writer, a.as_int() & 0x7FFFFFFFFFFFFFFF
+    zero = size.like(0)
+    exponent = size.lshr(52) - (1023 - shape.bias + 1)  # 0: that of the smallest normal number
+    below = w.intrinsic("smax", zero - exponent, zero)
+    near = w.intrinsic("smin", below, zero.like(10))
+    lost = near + (52 - shape.mantissa)
+    mantissa = (size & 0xFFFFFFFFFFFFF | 1 << 52).lshr(w.intrinsic("smin", below - near, zero.like(63)))
+    if random is None:
+        up = zero.like(1).shl(lost - 1) - 1 + (mantissa.lshr(lost) & 1)
+    else:
+        up = random.zext("i64").shl(lost - 32)
+    code = w.intrinsic("smax", exponent, zero).shl(shape.mantissa) + (mantissa + up).lshr(lost)
+    kept = code.compare("ule", shape.largest) & size.compare("ult", 0x7FF0000000000000)
+    is_nan = size.compare("ugt", 0x7FF0000000000000)
+    code = is_nan.select(zero.like(shape.nan), kept.select(code, shape.over)).trunc("i32")
+    digits = shape.mantissa + shape.exponent
+    sign = a.as_int().lshr(63 - digits).trunc("i32") & (1 << digits)
+    return code.eq(0).select(code, code | sign) if shape.nan == 0x80 else code | sign
 
 
 def from_single(c: Context, a: Value, name: str, random: Value | None = None) -> Value:
-    """The 8 bits, in an i32, of an f32 rounded to nearest even, or up as often as `random` (32 bits) asks for.
-
-    What is too large becomes infinity, or NaN where the format has none.
-    """
-    shape, size = EIGHT[name], a.as_int() & 0x7FFFFFFF
-    fnuz = is_fnuz(c)
-    exponent = size.lshr(23) - (127 - shape.bias - fnuz + 1)  # 0: that of the smallest normal number
-    lost = c.smin(c.smax(exponent.like(0) - exponent, exponent.like(0)), exponent.like(7)) + (23 - shape.mantissa)
-    mantissa = size & 0x7FFFFF | 0x800000
-    if random is None:
-        up = mantissa.like(1).shl(lost - 1) - 1 + (mantissa.lshr(lost) & 1)
-    else:
-        up = random.lshr(lost.like(32) - lost)
-    code = c.smax(exponent, exponent.like(0)).shl(shape.mantissa) + (mantissa + up).lshr(lost)
-    is_nan = size.compare("ugt", 0x7F800000)
-    over = 0x80 if fnuz else 0x7C if shape.has_infinity else 0x7F
-    kept = code.compare("ule", _largest(c, shape)) & size.compare("ult", 0x7F800000)
-    code = is_nan.select(code.like(0x80 if fnuz else 0x7F), kept.select(code, over))
-    sign = a.as_int().lshr(24) & 0x80
-    return code.eq(0).select(code, code | sign) if fnuz else code | sign
+    """The same of an f32, in the target's 8 bits."""
+    return from_double(a.cast("fpext", "double"), (FNUZ if is_fnuz(c) else EIGHT)[name], random)
 
 
 for _name in EIGHT:
