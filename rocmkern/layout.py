@@ -220,7 +220,8 @@ def normal_axis(axis: int, ndim: int, operation: str) -> int:
     except TypeError:
         raise TypeError(f"{operation}: axis {axis!r} is no integer") from None
     if not -ndim <= at < ndim:
-        raise AxisError(f"{operation}: axis {at} of {ndim} dimensions; use {-ndim}..{ndim - 1}")
+        remedy = f"use {-ndim}..{ndim - 1}" if ndim else "there is no axis to name"
+        raise AxisError(f"{operation}: axis {at} of {ndim} dimensions; {remedy}")
     return at + ndim if at < 0 else at
 
 
@@ -244,18 +245,22 @@ def normal_index(index: int, length: int, axis: int) -> int:
 
 def normal_shape(shape: int | Sequence[int], operation: str) -> Shape:
     """A shape as a tuple of lengths ≥ 0. Raises ShapeError on a negative one, TypeError on what is no integer."""
-    try:
-        lengths = tuple(as_index(n) for n in shape) if isinstance(shape, Sequence) else (as_index(shape),)
-    except TypeError:
-        raise TypeError(f"{operation}: shape {shape!r} is no tuple of integers") from None
+    lengths = _integers(shape, operation)
     if any(n < 0 for n in lengths):
         raise ShapeError(f"{operation}: shape {lengths} has a negative length")
     return lengths
 
 
+def _integers(shape: int | Sequence[int], operation: str) -> Shape:
+    try:
+        return tuple(as_index(n) for n in shape) if isinstance(shape, Sequence) else (as_index(shape),)
+    except TypeError:
+        raise TypeError(f"{operation}: shape {shape!r} is no tuple of integers") from None
+
+
 def complete_shape(shape: int | Sequence[int], size: int) -> Shape:
     """The target of a reshape: one -1 stands for what is left. Raises ShapeError where the sizes differ."""
-    given = (shape,) if isinstance(shape, int) else tuple(as_index(n) for n in shape)
+    given = _integers(shape, "reshape")
     unknown = [i for i, n in enumerate(given) if n == -1]
     if len(unknown) > 1 or any(n < -1 for n in given):
         raise ShapeError(f"reshape: shape {given}; at most one length may be -1")

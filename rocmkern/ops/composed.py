@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rocmkern.dtypes import bool_
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.ops.casting import duplicate
+from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import arange, zeros_like
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.indexing import where
@@ -12,17 +12,26 @@ from rocmkern.ops.launch import elementwise, empty
 from rocmkern.ops.manipulation import expand_dims
 from rocmkern.ops.parts import part
 from rocmkern.ops.rows_binary import greater_equal, maximum, minimum, subtract
+from rocmkern.promotion import check_range
 from rocmkern.tensor import Operand, Tensor
 
 
 def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """The values no lower than min and no higher than max; max where min is above it, NaN where one is NaN."""
-    result = as_tensor("clip", x)
+    """The values no lower than min and no higher than max; max where min is above it, NaN where one is NaN.
+
+    The dtype is that of x, unless x is of integers and a bound of floats.
+    """
+    result = _number("clip", x)
+    for bound in (min, max):
+        if bound is not None and not isinstance(bound, Tensor):
+            check_range(bound, x.dtype, "clip")
     if min is not None:
         result = maximum(result, min)
     if max is not None:
         result = minimum(result, max)
-    return duplicate(x) if result is x else result
+    if result is x:
+        return duplicate(x)
+    return cast(result, x.dtype) if result.dtype.is_float == x.dtype.is_float else result
 
 
 def positive(x: Tensor, /) -> Tensor:

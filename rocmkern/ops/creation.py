@@ -16,7 +16,7 @@ from rocmkern.errors import DTypeError, ExchangeError, ShapeError
 from rocmkern.kernels import plans
 from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_shape
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
-from rocmkern.ops.elementwise import broadcast
+from rocmkern.ops.elementwise import as_tensor, broadcast
 from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
@@ -154,7 +154,8 @@ def empty(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = 
 
 def zeros(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """A tensor of zeros, by default float32."""
-    result = empty(shape, dtype=dtype, device=device)
+    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    result = uninitialised(normal_shape(shape, "zeros"), wanted, open_device(device))
     if result.size:
         result.device.driver.fill(result.address, 0, result.nbytes, 0)
     return result
@@ -271,8 +272,7 @@ def linspace(
     """`num` evenly spaced numbers from start to stop, the last being stop unless `endpoint=False`; by default float32,
     or complex64 where an end is complex.
     """
-    if num < 0:
-        raise ShapeError(f"linspace: {num} numbers; use 0 or more")
+    normal_shape(num, "linspace")
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     wanted = (DEFAULT_COMPLEX if complex_ends else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
     if wanted.is_complex:
@@ -306,7 +306,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate tensors of one-dimensional ones; "xy" swaps the first two axes, "ij" does not."""
     if indexing not in ("xy", "ij"):
         raise ShapeError(f'meshgrid: indexing {indexing!r}; use "xy" or "ij"')
-    if any(a.ndim > 1 for a in arrays):
+    if any(as_tensor("meshgrid", a).ndim > 1 for a in arrays):
         raise ShapeError("meshgrid: it takes tensors of one dimension")
     if len({a.dtype for a in arrays}) > 1:
         raise DTypeError("meshgrid: the tensors differ in dtype; cast them first")

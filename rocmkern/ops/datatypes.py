@@ -134,9 +134,9 @@ class NamespaceInfo:
         """The standard's dtypes that exist here, by name; of one kind or several where asked."""
         return {d.name: d for d in STANDARD if kind is None or isdtype(d, kind)}
 
-    def devices(self) -> tuple[Device, ...]:
+    def devices(self) -> list[Device]:
         """The devices that can be opened."""
-        return tuple(Device(info.name) for info in devices())
+        return [Device(info.name) for info in devices()]
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name

@@ -20,6 +20,7 @@ from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.parts import beside_words, from_words, words
 from rocmkern.ops.prepared import Key
 from rocmkern.ops.reduction import cumulative_sum
+from rocmkern.ops.reduction import min as lowest
 from rocmkern.ops.rows_binary import equal
 from rocmkern.ops.sorting import require_order, searched
 from rocmkern.promotion import DEFAULT_FLOAT, promote, scalar_dtype
@@ -180,6 +181,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         return reshape(duplicate(wide), (*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :]))
     if index_tensor("repeat", repeats).ndim > 1:
         raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; use one dimension")
+    if repeats.dtype.kind == "signed" and repeats.size and int(lowest(repeats)) < 0:
+        raise ShapeError(f"repeat: {int(lowest(repeats))} times; use 0 or more")
     ends = cumulative_sum(cast(broadcast_to(repeats, (x.shape[at],)), int64))
     total = int(ends.view(ends.layout.narrow(0, ends.size - 1, 1))) if ends.size else 0
     return select(x, searched(ends, arange(total, device=x.device), right=True), at)

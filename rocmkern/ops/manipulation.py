@@ -116,6 +116,7 @@ def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors one after another along an axis; flat ones of all elements where the axis is None."""
+    arrays = list(arrays)
     if not arrays:
         raise ShapeError("concat: no tensors; give at least one")
     device, dtype = device_and_dtype("concat", *arrays)
@@ -135,6 +136,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
+    arrays = list(arrays)
     if not arrays:
         raise ShapeError("stack: no tensors; give at least one")
     if len({as_tensor("stack", a).shape for a in arrays}) > 1:
@@ -154,7 +156,7 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] 
     if axis is None:
         return reshape(roll(reshape(as_tensor("roll", x), -1), shift, axis=0), x.shape)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    shifts = (shift,) * len(axes) if isinstance(shift, int) else tuple(shift)
+    shifts = tuple(shift) if isinstance(shift, Sequence) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         if len(axes) != 1 and len(shifts) != 1:
             raise ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes; give as many")

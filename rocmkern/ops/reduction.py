@@ -166,10 +166,10 @@ def cumulative_prod(
 
 
 def _cumulative(name: str, op: str, x: Tensor, axis: int | None, dtype: DType | None, include_initial: bool) -> Tensor:
-    if axis is None and as_tensor(name, x).ndim != 1:
-        raise ShapeError(f"{name}: {x.ndim} dimensions; name the axis")
-    if not x.ndim:
+    if not as_tensor(name, x).ndim:
         raise ShapeError(f"{name}: no dimensions; it takes one or more")
+    if axis is None and x.ndim != 1:
+        raise ShapeError(f"{name}: {x.ndim} dimensions; name the axis")
     at = normal_axis(axis or 0, x.ndim, name)
     wanted = summing_dtype(x.dtype) if dtype is None else as_dtype(dtype)
     if wanted.short == "f8_e4m3":
@@ -198,10 +198,12 @@ def _scanned_complex(op: str, x: Tensor, at: int) -> Tensor:
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The difference of neighbours along an axis, taken n times."""
+    """The difference of neighbours along an axis, taken n times; of 0 times x itself, without what goes around it."""
     at = normal_axis(axis, as_tensor("diff", x).ndim, "diff")
     if n < 0:
         raise ShapeError(f"diff: {n} times; use 0 or more")
+    if n == 0:
+        return duplicate(x)
     parts = [p for p in (prepend, x, append) if p is not None]
     result = concat(parts, axis=at) if len(parts) > 1 else x
     for _ in range(n):

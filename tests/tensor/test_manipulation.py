@@ -33,6 +33,10 @@ def test_concat_and_stack(data: st.DataObject) -> None:
     at = data.draw(st.integers(-len(shape) - 1, len(shape)))
     same = [pairs[0][0], data.draw(relaid(pairs[0][1]))[0]]
     assert_same(rk.stack(same, axis=at), np.stack([values[0]] * 2, at), dtype)
+    if shape[0]:
+        stacked, wanted = data.draw(laid_out(dtype, shape))
+        assert_same(rk.stack(stacked, axis=-1), np.stack(wanted, -1), dtype)
+        assert_same(rk.concat(stacked, axis=None), np.concatenate(wanted, None), dtype)
 
 
 @settings(max_examples=40)
@@ -169,6 +173,7 @@ def test_shape_errors_are_value_errors_with_the_shapes() -> None:
         (lambda: rk.broadcast_to(t, (2, 4)), "does not broadcast"),
         (lambda: rk.permute_dims(t, (0, 0)), "twice"),
         (lambda: rk.repeat(t, -1), "use 0 or more"),
+        (lambda: rk.repeat(t, rk.asarray([1, -1]), axis=0), "repeat: -1 times"),
         (lambda: rk.matrix_transpose(rk.zeros((2,))), "2 or more"),
     ):
         with pytest.raises(ShapeError, match=words):
@@ -177,6 +182,8 @@ def test_shape_errors_are_value_errors_with_the_shapes() -> None:
         rk.flip(t, axis=2)
     with pytest.raises(DTypeError, match="is no tensor"):
         rk.reshape([1, 2], (2,))
+    with pytest.raises(TypeError, match="no tuple of integers"):
+        rk.reshape(t, (2, 3.0))
 
 
 def test_broadcast_shapes_takes_tuples() -> None:

@@ -108,6 +108,16 @@ def test_clip(data: st.DataObject) -> None:
     assert copied.memory is not t.memory
 
 
+def test_clip_keeps_the_dtype() -> None:
+    """A wider bound of the same kind leaves it, floats as bounds of integers do not."""
+    for dtype, wider in ((rk.int8, rk.int16), (rk.float32, rk.float64)):
+        clipped = rk.clip(rk.asarray([1, 5, 9], dtype=dtype), rk.asarray(2, dtype=wider), 6)
+        assert clipped.dtype is dtype and clipped.tolist() == [2, 5, 6]
+    assert rk.clip(rk.asarray([1, 5, 9]), 2.5).tolist() == [2.5, 5.0, 9.0]
+    with pytest.raises(OverflowError, match="clip: 300 is out of bounds for int8"):
+        rk.clip(rk.asarray([1], dtype=rk.int8), 0, 300)
+
+
 @pytest.mark.parametrize("dtype", NUMBERS, ids=lambda d: d.short)
 def test_complex_functions_of_real_numbers(dtype: DType) -> None:
     """conj, real and positive copy; imag is zero."""

@@ -178,6 +178,10 @@ def test_wrong_axes_are_numpys_errors() -> None:
         rk.mean(t, axis=(0, -2))
     with pytest.raises(ShapeError, match="name the axis"):
         rk.cumulative_sum(t)
+    with pytest.raises(ShapeError, match="no dimensions; it takes one or more"):
+        rk.cumulative_sum(rk.zeros(()))
+    with pytest.raises(AxisError, match="there is no axis to name"):
+        rk.argmax(rk.zeros(()), axis=0)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, **IDS)
@@ -193,3 +197,4 @@ def test_diff_equals_numpy(dtype: DType, data: st.DataObject) -> None:
     assert_same(rk.diff(t, axis=axis, n=n), np.diff(wide, axis=axis, n=n), dtype, ulp=1)
     joined = rk.diff(t, axis=axis, prepend=t, append=t)
     assert_same(joined, np.diff(wide, axis=axis, prepend=wide, append=wide), dtype, ulp=1)
+    assert_same(rk.diff(t, axis=axis, n=0, prepend=t), np.diff(wide, axis=axis, n=0, prepend=wide), dtype)
