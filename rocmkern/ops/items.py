@@ -83,11 +83,13 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
         write(where(key, source, x), x)
         return
     selected = _resolve(x, key)
+    fitting = _fit(source, selected.shape)
+    if fitting.memory is x.memory:
+        fitting = duplicate(fitting)
     if isinstance(selected, Tensor):
-        fitting = _fit(source, selected.shape)
-        write(duplicate(fitting) if fitting.memory is selected.memory else fitting, selected)
-        return
-    _scatter(selected, packed(_fit(source, selected.shape)))
+        write(fitting, selected)
+    else:
+        _scatter(selected, packed(fitting))
 
 
 def _value(x: Tensor, value: Operand) -> Tensor:

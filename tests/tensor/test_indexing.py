@@ -268,3 +268,15 @@ def test_one_hot(data: st.DataObject) -> None:
     """A row of zeros with a one at each index, float32."""
     ids, i = data.draw(laid_out(rk.int64, SHAPES, low=0, high=4))
     assert_same(rk.one_hot(ids, 5), np.eye(5, dtype=np.float32)[i])
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+def test_a_masked_write_from_a_view_of_itself(shift: int) -> None:
+    """x[mask] = x[…] writes the old values, over more elements than a wave reads at once."""
+    x = np.arange(3000)
+    t, mask = rk.asarray(x), np.ones(3000, bool)
+    mask[0 if shift > 0 else -1] = False
+    source = slice(None, -1) if shift > 0 else slice(1, None)
+    t[rk.asarray(mask)] = t[source]
+    x[mask] = x[source].copy()
+    assert np.array_equal(t.numpy(), x)
