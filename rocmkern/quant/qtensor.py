@@ -66,6 +66,7 @@ class QTensor:
         blocks = out.size // self.format.values
         if blocks:
             counts = () if self.format.values == 256 else (out.size if self.format.symbol in COUNTS_VALUES else blocks,)
+            _require_counts("dequantize", *counts)
             symbol = f"dequantize_block_{self.format.symbol}_{wanted.short}"
             sizes = (blocks, self.format)
             _launch(self.device, symbol, plans.dequantize, sizes, self.memory.address, out.address, *counts)
@@ -95,7 +96,9 @@ class QTensor:
         if len(self.shape) != 2:
             raise ShapeError(f"matmul: a quantized tensor of shape {self.shape}; it takes a matrix")
         self._require_vectors("matmul", x)
-        count = x.size // self.columns if self.columns else 0
+        if not self.columns:
+            return zeros((*x.shape[:-1], self.rows), dtype=x.dtype, device=self.device)
+        count = x.size // self.columns
         _require_counts("matmul", self.rows, count, self.padded_columns)
         if count > MAX_VECTORS:
             return self._matmul_many(x, count)
@@ -142,8 +145,10 @@ class QTensor:
             raise ShapeError(f"matmul_experts: {x.shape} for ids of shape {numbers.shape}; use (tokens, slots)")
         tokens, slots = numbers.shape
         rows = self.shape[1]
+        if not self.columns:
+            return zeros((tokens, slots, rows), dtype=x.dtype, device=self.device)
         out = empty((tokens, slots, rows), x.dtype, self.device)
-        if out.size and self.columns:
+        if out.size:
             _require_counts("matmul_experts", rows, tokens, self.padded_columns)
             x, index = x if x.is_contiguous else x.copy(), self._uploaded(numbers)
             addresses = (self.memory.address, x.address, index.address, out.address)
@@ -267,15 +272,17 @@ def _numbers(operation: str, ids: Ids, bound: int) -> np.ndarray[Any, Any]:
     host = ids.numpy() if isinstance(ids, Tensor) else np.asarray(ids)
     if host.dtype.kind not in "iu" and host.size:
         raise DTypeError(f"{operation}: ids of {host.dtype}; they must be integers")
-    numbers = host.astype(np.int64)
-    outside = numbers[(numbers < -bound) | (numbers >= bound)]
+    outside = host[(host < -bound) | (host >= bound)] if host.size else host
     if outside.size:
-        raise KernelIndexError(f"{operation}: id {outside[0]} of a table with {bound} rows")
+        raise KernelIndexError(
+            f"{operation}: id {outside.flat[0]} of a table with {bound} rows; use {-bound}..{bound - 1}"
+        )
+    numbers = host.astype(np.int64)
     return np.where(numbers < 0, numbers + bound, numbers)
 
 
 def _require_counts(operation: str, *counts: int) -> None:
-    if max(counts) > _LARGEST:
+    if max(counts, default=0) > _LARGEST:
         raise ShapeError(f"{operation}: a size of {max(counts)}; the kernels count to {_LARGEST}, split the tensor")
 
 

@@ -166,6 +166,8 @@ def test_ids_outside_the_table_are_an_index_error(device: Device) -> None:
     q, _ = stored("q4_0", 6, 64, device)
     with pytest.raises(KernelIndexError, match="embedding: id 6 of a table with 6 rows"):
         q.embedding([0, 6])
+    with pytest.raises(KernelIndexError, match=f"embedding: id {2**64 - 1} of a table with 6 rows; use -6..5"):
+        q.embedding(np.array([2**64 - 1], np.uint64))
     with pytest.raises(DTypeError, match="embedding: ids of float64"):
         q.embedding(np.array([0.0]))
 
@@ -208,6 +210,16 @@ def test_empty_tensors_work(device: Device) -> None:
     assert q.matmul(rk.zeros((3, 64), device=device)).shape == (3, 0)
     full, _ = stored("q8_0", 4, 64, device)
     assert full.matmul(rk.zeros((0, 64), device=device)).shape == (0, 4)
+
+
+def test_products_over_no_columns_are_zero(device: Device) -> None:
+    """As NumPy's (m, 0) · (0, n), in memory that held something else."""
+    matrix, experts = (quantize(rk.zeros(shape, device=device), "q8_0") for shape in ((4, 0), (3, 4, 0)))
+    x = rk.zeros((2, 0), device=device)
+    for call in (lambda: matrix.matmul(x), lambda: experts.matmul_experts(x, [[0, 1], [1, 2]])):
+        used = rk.full((2, 2, 4), 7.0, device=device)
+        del used
+        assert not call().numpy().any()
 
 
 def test_more_rows_than_a_grid_axis_holds() -> None:
