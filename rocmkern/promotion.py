@@ -98,8 +98,17 @@ def promote_scalar(dtype: DType, value: Scalar) -> DType:
 
 
 def check_range(value: Scalar, dtype: DType, operation: str) -> None:
-    """Raise ScalarRangeError (an OverflowError) where an integer dtype can't hold the integer."""
-    if dtype.is_integer and isinstance(value, int):
+    """Raise ScalarRangeError (an OverflowError) where an integer dtype can't hold the integer, or no float can."""
+    if not isinstance(value, int):
+        return
+    if not dtype.is_integer:
+        try:
+            float(value)
+        except OverflowError:
+            raise ScalarRangeError(
+                f"{operation}: an integer of {value.bit_length()} bits for {dtype}; use one below 2**1024"
+            ) from None
+    else:
         limits = np.iinfo(dtype.numpy)
         if not limits.min <= value <= limits.max:
             raise ScalarRangeError(

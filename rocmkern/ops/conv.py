@@ -32,7 +32,7 @@ def conv2d(
 ) -> Tensor:
     """Images (b, c, h, w) with kernels (out, c/groups, kh, kw), any layout; a pair is for height and width."""
     images, kernels = _operands("conv2d", x, weight, groups, weight.shape[:2][::-1] if weight.ndim == 4 else ())
-    steps, pads, spread = (_pair("conv2d", p) for p in (stride, padding, dilation))
+    steps, pads, spread = _geometry("conv2d", stride, padding, dilation)
     size = tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(images.shape[2:], kernels.shape[2:], steps, pads, spread, strict=True)
@@ -51,7 +51,7 @@ def conv2d(
     sizes = result.shape, pixels, groups, images.dtype, _packs(kernels), depth
     plan = here.plan(plans_conv.planned, *sizes, tuned=instance)
     here.kernel(images.device, plan.variant).run(plan, *geometry, *_pointers(images, kernels), result.address)
-    return _finished(result, bias, x)
+    return _finished("conv2d", result, bias, x)
 
 
 def conv_transpose2d(
@@ -68,7 +68,7 @@ def conv_transpose2d(
 ) -> Tensor:
     """The gradient of conv2d: images (b, c, h, w) with kernels (c, out/groups, kh, kw)."""
     images, kernels = _operands("conv_transpose2d", x, weight, groups, weight.shape[:1] if weight.ndim == 4 else ())
-    steps, pads, spread = (_pair("conv_transpose2d", p) for p in (stride, padding, dilation))
+    steps, pads, spread = _geometry("conv_transpose2d", stride, padding, dilation)
     more = _pair("conv_transpose2d", output_padding)
     size = tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
@@ -81,7 +81,7 @@ def conv_transpose2d(
     kernel(images.device, f"conv_transpose2d_axes_{images.dtype.short}")(
         result.size, *geometry, *_pointers(images, kernels), result.address
     )
-    return _finished(result, bias, x)
+    return _finished("conv_transpose2d", result, bias, x)
 
 
 def conv1d(
@@ -244,6 +244,14 @@ def _pair(name: str, value: Pair) -> tuple[int, int]:
     return pair
 
 
+def _geometry(name: str, stride: Pair, padding: Pair, dilation: Pair) -> tuple[tuple[int, int], ...]:
+    """Strides, paddings and dilations of height and width."""
+    steps, pads, spread = (_pair(name, p) for p in (stride, padding, dilation))
+    if 0 in steps + spread:
+        raise ShapeError(f"{name}: stride {steps}, dilation {spread}; use numbers from 1 on")
+    return steps, pads, spread
+
+
 def _packs(kernels: Tensor) -> bool:
     """Whether the weights of one output channel lie side by side."""
     return kernels.view(kernels.layout.narrow(0, 0, min(1, kernels.shape[0]))).is_contiguous
@@ -260,6 +268,10 @@ def _as_image(name: str, x: Tensor) -> Tensor:
     return expand_dims(x, axis=2)
 
 
-def _finished(result: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+def _finished(name: str, result: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+    if bias is not None and bias.shape != result.shape[1:2]:
+        raise ShapeError(
+            f"{name}: a bias of shape {bias.shape} for {result.shape[1]} output channels; give it one each"
+        )
     found = result if bias is None else add(result, reshape(cast(bias, result.dtype), (-1, 1, 1)))
     return cast(found, x.dtype) if x.dtype.short == "f8_e4m3" else found

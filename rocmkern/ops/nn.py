@@ -82,6 +82,8 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -
 
 def _per_column(operation: str, t: Tensor | None, x: Tensor) -> Tensor | None:
     """A parameter as the kernels take it: the row's length, the row's dtype, contiguous."""
+    if not x.ndim:
+        raise ShapeError(f"{operation}: no dimensions; it takes rows, one dimension or more")
     if t is None:
         return None
     same_device(operation, x.device, t)

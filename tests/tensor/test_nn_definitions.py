@@ -108,3 +108,18 @@ def test_pools_and_nearest_resampling() -> None:
     assert near(rk.avg_pool2d(rk.asarray(x), 2), windows.mean((3, 5)))
     assert near(rk.max_pool2d(rk.asarray(x), 2), windows.max((3, 5)))
     assert near(rk.interpolate(rk.asarray(x), (10, 8)), x.repeat(2, 2).repeat(2, 3))
+
+
+def test_convolutions_refuse_what_has_no_meaning() -> None:
+    """Steps and dilations of 0, a bias that is no number for each output channel, norms of a tensor without rows."""
+    x, w = rk.ones((1, 2, 5, 5)), rk.ones((2, 2, 3, 3))
+    for call in (rk.conv2d, rk.conv_transpose2d):
+        for options in ({"stride": 0}, {"stride": (1, 0)}, {"dilation": (0, 1)}):
+            with pytest.raises(ValueError, match=f"{call.__name__}: stride .* dilation .*; use numbers from 1 on"):
+                call(x, w, **options)
+        for bias in (rk.ones((5,)), rk.ones((1,)), rk.ones((2, 1))):
+            with pytest.raises(ValueError, match=f"{call.__name__}: a bias of shape .* for 2 output channels"):
+                call(x, w, bias)
+    for norm in (rk.rms_norm, rk.layer_norm):
+        with pytest.raises(ValueError, match=f"{norm.__name__}: no dimensions"):
+            norm(rk.asarray(1.0))
