@@ -42,7 +42,7 @@ class KernelCache:
         """The kernel `symbol` of `family` on `device`. Raises KernelNotFound with near matches."""
         key = (id(device.driver), family, symbol)
         found = self._functions.get(key)
-        if found is None:
+        if found is None or found.module.is_closed:
             found = self._functions[key] = self._load(family, symbol, device)
         return found
 

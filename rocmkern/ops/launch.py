@@ -81,7 +81,7 @@ class Context:
     def kernel(self, device: Device, symbol: str) -> Kernel:
         """The kernel of that symbol. Raises KernelNotFound, TargetNotBuilt."""
         found = self._kernels.get(symbol)
-        if found is None:
+        if found is None or found.function.module.is_closed:
             function = get_kernel(spec(symbol).family, symbol, device)
             found = self._kernels[symbol] = Kernel(function, function.pack_values, self)
         return found
@@ -107,7 +107,9 @@ class _Contexts(local):
 
 _contexts = _Contexts()
 _layouts: dict[Driver, dict[Shape, DeviceMemory]] = {}
+_replaced: dict[Driver, dict[Shape, DeviceMemory]] = {}  # a table that was full: other threads may be launching with it
 atexit.register(_layouts.clear)  # memory goes back while the drivers still work
+atexit.register(_replaced.clear)
 
 
 def context(device: Device) -> Context:
@@ -132,8 +134,9 @@ def layout_info(device: Device, words: Shape) -> int:
     memory = table.get(words)
     if memory is None:
         if len(table) >= _KEPT:
-            table.clear()
             prepared.forget()
+            _replaced[device.driver] = table
+            table = _layouts[device.driver] = {}
         memory = device.alloc(8 * len(words))
         memory.copy_from_host(array("q", words))
         table[words] = memory

@@ -13,6 +13,7 @@ from attrs import define
 
 from rocmkern.drivers.protocol import Dims
 from rocmkern.dtypes import DType
+from rocmkern.errors import ClosedError
 from rocmkern.layout import Layout
 from rocmkern.runtime import Device, DeviceMemory, Function
 from rocmkern.tensor import Tensor
@@ -41,7 +42,11 @@ class Prepared:
         """Launch it; the result."""
         memory = DeviceMemory(device, self.nbytes)
         packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after)
-        self.function.submit(packed, self.grid, self.block)
+        try:
+            self.function.submit(packed, self.grid, self.block)
+        except ClosedError:  # somebody closed its module: the next operation loads another
+            forget()
+            raise
         return Tensor(memory, self.dtype, self.layout, device)
 
 
@@ -66,7 +71,9 @@ atexit.register(forget)  # memory goes back while the drivers still work
 
 
 def number_key(value: object) -> Key | None:
-    """A Python number as part of a key: 1, 1.0 and True differ. None for others, and for -0.0, which equals 0.0."""
-    if isinstance(value, bool | int | float) and (value or copysign(1, value) > 0):
+    """A Python number as part of a key: 1, 1.0 and True differ. None for others, for -0.0, which equals 0.0, and for
+    NaN, which would never be found again.
+    """
+    if isinstance(value, bool | int | float) and (value or copysign(1, value) > 0) and value == value:
         return (value, value.__class__)
     return None

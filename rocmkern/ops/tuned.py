@@ -26,6 +26,7 @@ VARIABLE: Final = "ROCMKERN_TUNED"
 PROBLEM: Final = ("M", "N", "K", "dtype")
 DEFAULT: Final = "default"  # the kernelName of what the operation does by itself
 _FALLBACK: Final = "the default instance"
+_KEPT: Final = 4096  # decisions
 
 
 @frozen
@@ -59,6 +60,8 @@ class Tables:
         key = (op, device.info.arch, device.info.compute_units, dtype, m, n, k)
         found = self._decisions.get(key)
         if found is None:
+            if len(self._decisions) >= _KEPT:
+                self._decisions.clear()
             found = self._decisions[key] = self._look_up(op, device, dtype, m, n, k)
         return found
 

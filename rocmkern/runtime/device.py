@@ -141,7 +141,7 @@ def default_device() -> Device:
     """The device that is used where none is named."""
     global _default
     name = drivers.default_name()
-    if _default is None or _default.name != name:
+    if _default is None or _default.name != name or _default.is_closed:
         _default = Device(name)
     return _default
 

@@ -10,7 +10,7 @@ import pytest
 
 import rocmkern as rk
 from rocmkern import targets
-from rocmkern.errors import ArgumentError, KernelNotFound, ModuleNotShipped, TargetNotBuilt
+from rocmkern.errors import ArgumentError, ClosedError, KernelNotFound, ModuleNotShipped, TargetNotBuilt
 from rocmkern.kernels import cache, files
 from rocmkern.kernels.cache import KernelCache
 from rocmkern.runtime import Device
@@ -47,6 +47,13 @@ def test_default_device_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
         assert rk.get_kernel("affine", "affine_f32").module.device.name == name
 
 
+def test_a_closed_default_device_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing it ends the use of that object, not of the device."""
+    monkeypatch.setenv("ROCMKERN_DEVICE", "emulator:gfx90a")
+    rk.zeros(()).device.close()
+    assert rk.ones((2,)).tolist() == [1, 1]
+
+
 def test_second_request_is_answered_from_the_cache(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same function, and no file is looked for again."""
     first = rk.get_kernel("affine", "affine_f16", device)
@@ -66,11 +73,17 @@ def test_each_thread_has_its_own_cache(device: Device) -> None:
 
 
 def test_closed_module_is_loaded_again(device: Device) -> None:
-    """clear() forgets; a module that somebody closed is replaced."""
+    """clear() forgets; a module that somebody closed is replaced, in operations too."""
     held = KernelCache.current()
+    x = rk.ones((2,), device=device)
+    assert rk.multiply(x[::-1], 3.0).tolist() == [3, 3]
     module = held.module("affine", device)
     module.close()
     assert not held.module("affine", device).is_closed
+    assert not rk.get_kernel("affine", "affine_f32", device).module.is_closed
+    with pytest.raises(ClosedError, match="its module is closed; load it again"):
+        x[::-1] * 3.0
+    assert (x[::-1] * 3.0).tolist() == [3, 3]
     held.clear()
     assert rk.get_kernel("affine", "affine_f32", device).module is not module
 

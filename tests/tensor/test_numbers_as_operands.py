@@ -10,6 +10,7 @@ import pytest
 import rocmkern as rk
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
+from rocmkern.ops import prepared
 
 DEVICE = "emulator:gfx942"
 OPERATIONS = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}
@@ -50,3 +51,20 @@ def test_integers_wrap_at_every_end(name: str, dtype: DType) -> None:
             expected = OPERATIONS[name](x, scalar), OPERATIONS[name](scalar, x)
         for found, wanted in zip(calls(name, on_device, number), expected, strict=True):
             assert np.array_equal(found.numpy(), wanted), number
+
+
+@pytest.mark.parametrize("dtype", [rk.float32, rk.complex64, rk.int64], ids=str)
+def test_integers_beyond_every_float_are_refused(dtype: DType) -> None:
+    """10⁴⁰⁰ is an OverflowError that names the operation, in place of Python's own."""
+    x = rk.ones((2,), dtype=dtype, device=rk.Device(DEVICE))
+    for call in (lambda: x + 10**400, lambda: rk.pow(x, 10**400), lambda: rk.full((2,), 10**400, dtype=dtype)):
+        with pytest.raises(OverflowError, match=r"(add|pow|full): "):
+            call()
+
+
+def test_launches_with_nan_are_not_kept() -> None:
+    """NaN equals nothing, so that a launch under it would never be found again."""
+    x = rk.ones((2,), device=rk.Device(DEVICE))
+    before = len(prepared._launches)
+    assert np.isnan((x + float("nan")).numpy()).all()
+    assert len(prepared._launches) == before

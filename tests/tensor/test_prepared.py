@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rocmkern as rk
 from rocmkern.dtypes import REAL
 from rocmkern.errors import ClosedError
-from rocmkern.ops import prepared
+from rocmkern.ops import launch, prepared
 from tests.tensor.arrays import assert_same, laid_out, relaid, values
 
 NUMBERS = st.sampled_from([d for d in REAL if d is not rk.bool and d.itemsize > 1])
@@ -105,6 +105,20 @@ def test_layouts_outlive_the_table_that_held_them() -> None:
         prepared.forget()
     for n in range(1, 40):
         assert_same(rk.ones((2, n)).T + row, np.broadcast_to([11.0, 21.0], (n, 2)).astype(np.float32))
+
+
+def test_layouts_of_a_full_table_stay_for_those_that_launch_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between asking where a layout lies and launching with it, another thread may fill the table."""
+    device = rk.asarray(0).device
+    monkeypatch.setattr(launch, "_KEPT", 4)
+    launch._layouts.pop(device.driver, None)
+    address = launch.layout_info(device, (2, 3, 3, 1))
+    others = [launch.layout_info(device, (n, 3, 3, 1)) for n in range(4, 10)]
+    assert address not in others and len(set(others)) == len(others)
+    for n in range(10, 40):
+        launch.layout_info(device, (n, 3, 3, 1))
+    held = [*launch._layouts[device.driver], *launch._replaced[device.driver]]
+    assert len(held) <= 8
 
 
 def test_threads_share_them() -> None:
