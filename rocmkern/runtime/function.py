@@ -108,11 +108,11 @@ class Function:
         if self.module.is_closed:
             raise ClosedError(f"launch {self.name}: its module is closed; load it again")
         tracing = trace.active
-        if tracing is not None:
-            tracing.begin(self, stream)
-        self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
-        if tracing is not None:
-            tracing.end(stream)
+        if tracing is None:
+            self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
+            return
+        with tracing.timed(self.name, self._driver, stream):
+            self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
 
     def _check(self, grid: DimLike, block: DimLike, shared_bytes: int) -> tuple[Dims, Dims]:
         geometry = sizes(grid, "grid"), sizes(block, "block")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,6 @@ from rocmkern.errors import TraceError
 
 if TYPE_CHECKING:
     from rocmkern.drivers.protocol import Driver
-    from rocmkern.runtime.function import Function
 
 active: Trace | None = None
 
@@ -34,7 +35,6 @@ class Trace:
 
     _events: list[tuple[str, Driver, int, int]] = field(init=False, factory=list)
     _totals: list[KernelTime] = field(init=False, factory=list)
-    _open: tuple[str, Driver, int] | None = field(init=False, default=None)
 
     def __enter__(self) -> Trace:
         global active
@@ -48,19 +48,19 @@ class Trace:
         active = None
         self._collect()
 
-    def begin(self, function: Function, stream: int) -> None:
-        driver = function.module.device.driver
-        start = driver.create_event()
-        driver.record_event(start, stream)
-        self._open = (function.name, driver, start)
-
-    def end(self, stream: int) -> None:
-        if self._open is not None:
-            name, driver, start = self._open
-            stop = driver.create_event()
+    @contextmanager
+    def timed(self, kernel: str, driver: Driver, stream: int) -> Iterator[None]:
+        """Puts a launch between two events; one that fails is not counted."""
+        start, stop = driver.create_event(), driver.create_event()
+        try:
+            driver.record_event(start, stream)
+            yield
             driver.record_event(stop, stream)
-            self._events.append((name, driver, start, stop))
-            self._open = None
+        except BaseException:
+            driver.destroy_event(start)
+            driver.destroy_event(stop)
+            raise
+        self._events.append((kernel, driver, start, stop))
 
     def _collect(self) -> None:
         times: dict[str, list[float]] = {}

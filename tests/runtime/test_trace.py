@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +45,26 @@ def test_a_refused_launch_is_not_counted() -> None:
             fill(memory, 1.0, 64, grid=1, block=4096)
         fill(memory, 1.0, 64, grid=1, block=64)
     assert [(row.kernel, row.launches) for row in trace.totals()] == [("fill_f32", 1)]
+
+
+def test_threads_are_told_apart() -> None:
+    """Every launch of several threads counts under its own name."""
+    device = rk.Device(DEVICE)
+    x = rk.asarray(np.ones(64, np.float32), device=device)
+    calls = (rk.exp, rk.negative, rk.sqrt, rk.floor)
+
+    def run(call: Any) -> None:
+        for _ in range(100):
+            call(x)
+
+    with rk.Trace() as trace:
+        threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    counted = {row.kernel: row.launches for row in trace.totals()}
+    assert counted == dict.fromkeys(("uexp_f32", "uneg_f32", "usqrt_f32", "ufloor_f32"), 100)
 
 
 def test_traces_do_not_nest() -> None:
