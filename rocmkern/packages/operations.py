@@ -15,8 +15,9 @@ from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, bfloat16, float16, float32, int8, int32, uint32
 from rocmkern.errors import DTypeError, KernelNotFound, ShapeError
 from rocmkern.kernels.tuned import TunedTable
-from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import zeros
+from rocmkern.ops.elementwise import same_device
 from rocmkern.ops.launch import empty
 from rocmkern.ops.linear import Scales, scaled_product
 from rocmkern.ops.manipulation import matrix_transpose, permute_dims, reshape
@@ -193,17 +194,18 @@ def gemm_a8w8(
     for name, t, size in (("scale_a", scale_a, m), ("scale_b", scale_b, n), ("bias", bias, n)):
         if t is not None and (t.size != size or t.dtype is not float32):
             raise ShapeError(f"gemm_a8w8: {name} is {t.dtype} of shape {t.shape}; float32 of {size} elements is wanted")
-    for name, t in (("a", a), ("b", b.tensor if isinstance(b, ShuffledWeight) else b)):
+    held = b.tensor if isinstance(b, ShuffledWeight) else b
+    _same_device("gemm_a8w8", a, held, scale_a, scale_b, bias)
+    for name, t in (("a", a), ("b", held)):
         if t.dtype is not int8:
             raise DTypeError(f"gemm_a8w8: {name} is {t.dtype}; int8 is wanted, quantise it first")
     if dtype not in (bfloat16, float16, float32):
         raise DTypeError(f"gemm_a8w8: a result of {dtype}; bfloat16, float16 and float32 are there")
     # Splits of K zero the result each for itself and rely on running side by side: no large grid can on the emulator.
     splits = {"splits": 1} if a.device.info.unified else {}
-    decision = decide(
-        I8GEMM, package if dtype is bfloat16 else None, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **splits
-    )
-    if decision.choice is None or not m:
+    theirs = package if dtype is bfloat16 and m and n and k else None
+    decision = decide(I8GEMM, theirs, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **splits)
+    if decision.choice is None:
         plain = b.plain() if isinstance(b, ShuffledWeight) else b
         scales = Scales(packed(scale_a), packed(scale_b), None if bias is None else packed(bias))
         return scaled_product(a, matrix_transpose(plain), dtype, scales)
@@ -229,13 +231,15 @@ def gemm_a16w16(
     """a · bᵀ of bfloat16 matrices (m, k) and (n, k), summed in float32, plus a float32 bias per column, as float32."""
     m, k = _matrix("gemm_a16w16", "a", a)
     n = _columns("gemm_a16w16", b, k)
+    _same_device("gemm_a16w16", a, b, bias)
     for name, t in (("a", a), ("b", b)):
         if t.dtype is not bfloat16:
             raise DTypeError(f"gemm_a16w16: {name} is {t.dtype}; bfloat16 is wanted, cast it first")
     if bias is not None and (bias.size != n or bias.dtype is not float32):
         raise ShapeError(f"gemm_a16w16: bias is {bias.dtype} of shape {bias.shape}; float32 of {n} elements is wanted")
-    decision = decide(BF16GEMM, package, a.device, tuned, m=m, n=n, k=k, bPreshuffle=0)
-    if decision.choice is None or not m:
+    theirs = package if m and n and k else None
+    decision = decide(BF16GEMM, theirs, a.device, tuned, m=m, n=n, k=k, bPreshuffle=0)
+    if decision.choice is None:
         return scaled_product(a, matrix_transpose(b), float32, Scales(bias=None if bias is None else packed(bias)))
     out = zeros((m, n), dtype=float32, device=a.device)  # the kernels add
     function = _function(decision.choice, a.device)
@@ -267,14 +271,23 @@ def _columns(operation: str, b: Tensor | ShuffledWeight, k: int) -> int:
     return n
 
 
+def _same_device(operation: str, first: Tensor, *others: Tensor | None) -> None:
+    for t in others:
+        if t is not None:
+            same_device(operation, first.device, t)
+
+
 def _integer(value: object) -> int:
     assert isinstance(value, int)
     return value
 
 
 def _as_dtype(t: Tensor, dtype: DType) -> Tensor:
-    """The tensor's memory seen as another dtype: kernels for bf16 take the same pointer as those for f32."""
-    return t if t.dtype is dtype else Tensor(t.memory, dtype, t.layout, t.device)
+    """The tensor's bytes seen as another dtype: kernels for bf16 take the same pointer as those for f32."""
+    if t.dtype is dtype:
+        return t
+    whole = duplicate(t) if t.layout.offset else t  # an offset counts elements
+    return Tensor(whole.memory, dtype, whole.layout, t.device)
 
 
 def _function(choice: Choice, device: Device) -> Function:

@@ -20,6 +20,7 @@ from rocmkern.packages import (
     decide,
     gemm_a8w8,
     gemm_a16w16,
+    operations,
     shuffle_weight,
     topk_softmax,
 )
@@ -182,3 +183,38 @@ def test_shapes_that_do_not_fit(device: Device) -> None:
     half = a.astype(rk.bfloat16)
     with pytest.raises(ValueError, match="gemm_a16w16: bias is int8"):
         gemm_a16w16(half, half, bias=a[0])
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(0, 128, 128), (4, 0, 128), (4, 128, 0)])
+def test_products_without_elements_need_no_package(m: int, n: int, k: int) -> None:
+    """What a package's kernels can't launch is empty, or the bias alone."""
+    device = rk.Device("emulator:gfx942")
+    a, b, scale_a, scale_b, bias = (rk.asarray(x, device=device) for x in int8_problem(m, n, k))
+    eight = gemm_a8w8(a, b, scale_a, scale_b, bias=bias, dtype=rk.bfloat16, package=package())
+    sixteen = gemm_a16w16(a.astype(rk.bfloat16), b.astype(rk.bfloat16), bias=bias, package=package())
+    expected = np.broadcast_to(bias.numpy(), (m, n))
+    np.testing.assert_array_equal(eight.numpy(), expected.astype(BF16))
+    np.testing.assert_array_equal(sixteen.numpy(), expected)
+
+
+def test_operands_of_two_devices_are_refused() -> None:
+    """Scales and biases too, whose addresses mean nothing on the other device."""
+    here, there = rk.Device("emulator:gfx942"), rk.Device("emulator:gfx1100")
+    given = {"a": np.ones((4, 8), np.int8), "b": np.ones((6, 8), np.int8), "scale_a": np.ones(4, np.float32)}
+    given |= {"scale_b": np.ones(6, np.float32), "bias": np.ones(6, np.float32)}
+    for other in ("b", "scale_a", "scale_b", "bias"):
+        t = {name: rk.asarray(x, device=there if name == other else here) for name, x in given.items()}
+        with pytest.raises(ValueError, match="gemm_a8w8: tensors on emulator:gfx942 and emulator:gfx1100; move one"):
+            gemm_a8w8(**t)
+    half = [rk.asarray(given[name], device=place).astype(rk.bfloat16) for name, place in (("a", here), ("b", there))]
+    with pytest.raises(ValueError, match=r"gemm_a16w16: tensors on .*; move one"):
+        gemm_a16w16(*half)
+
+
+def test_a_view_seen_as_another_dtype_begins_where_it_did() -> None:
+    """Kernels for bf16 take the pointer of those for f32: offsets count elements of two bytes, not of four."""
+    x = np.arange(24, dtype=np.float32).reshape(3, 8).astype(BF16)
+    seen = operations._as_dtype(rk.asarray(x)[1:], rk.float32)
+    first = seen.address - seen.memory.address
+    held = seen.memory.copy_to_host()[first : first + 32]
+    np.testing.assert_array_equal(held.view(BF16), x[1:].reshape(-1))
