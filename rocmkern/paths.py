@@ -1,8 +1,9 @@
-"""Folders of the user."""
+"""Folders of the user, and files in them that several processes write."""
 
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,13 @@ def config_folder() -> Path:
 def cache_folder() -> Path:
     """Where translated and compiled code is kept: $ROCMKERN_CACHE, else the user's cache directory."""
     return _folder(CACHE_VARIABLE, "XDG_CACHE_HOME", ".cache")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file so that readers find the old content or all of the new, whoever else writes it."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    fresh.write_bytes(content)
+    fresh.replace(path)
 
 
 def _folder(variable: str, base_variable: str, base: str) -> Path:

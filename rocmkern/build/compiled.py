@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from rocmkern.build.toolchain import Toolchain
-from rocmkern.paths import cache_folder
+from rocmkern.paths import cache_folder, write_whole
 
 LIMIT_BYTES: Final = 512 << 20
 
@@ -27,21 +28,26 @@ def key(family: str, target: str, source_hash: str, toolchain: Toolchain) -> str
 def fetch(name: str, output: Path) -> bool:
     """Copies the kept file to `output`, if there is one."""
     kept = folder() / name
-    if not kept.exists():
+    try:
+        shutil.copyfile(kept, output)
+    except FileNotFoundError:
         return False
-    shutil.copyfile(kept, output)
-    os.utime(kept)
+    with suppress(FileNotFoundError):  # another process has dropped it since
+        os.utime(kept)
     return True
 
 
 def keep(name: str, built: Path) -> None:
     """Keeps a copy; the longest unused ones go when all of them exceed the limit."""
     folder().mkdir(parents=True, exist_ok=True)
-    fresh = folder() / f".{name}.{os.getpid()}"
-    shutil.copyfile(built, fresh)
-    fresh.replace(folder() / name)
+    write_whole(folder() / name, built.read_bytes())
+    found = []
+    for path in folder().glob("[!.]*"):  # not what somebody is writing
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            found.append((status.st_mtime, status.st_size, path))
     total = 0
-    for path in sorted(folder().iterdir(), key=lambda p: p.stat().st_mtime, reverse=True):
-        total += path.stat().st_size
+    for _, size, path in sorted(found, reverse=True):
+        total += size
         if total > LIMIT_BYTES:
             path.unlink(missing_ok=True)

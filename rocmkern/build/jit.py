@@ -15,7 +15,7 @@ from rocmkern.build import hiprtc, toolchain
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.errors import BuildError
 from rocmkern.kernels import files
-from rocmkern.paths import cache_folder
+from rocmkern.paths import cache_folder, write_whole
 from rocmkern.runtime import Device, Module, default_device
 
 
@@ -63,7 +63,7 @@ def compiler_for(target: str) -> Toolchain:
 def _tools(chosen: Toolchain) -> str:
     """Compiler and headers; asking a compiler what it is takes too long."""
     digest = hashlib.sha256()
-    for path in sorted(files.sources().glob("include/*.hpp")):
+    for path in sorted(files.sources().rglob("*.hpp")):
         digest.update(path.read_bytes())
     return f"{chosen.identity} {digest.hexdigest()}"
 
@@ -90,6 +90,4 @@ def _compile(source: str, target: str, name: str, options: tuple[str, ...], chos
         except BuildError as error:
             numbered = "\n".join(f"{i:4} | {line}" for i, line in enumerate(source.splitlines(), 1))
             raise BuildError(f"compile {name} for {target} with {chosen.compiler}: {error}\n{numbered}") from None
-        fresh = path.with_suffix(f".{Path(scratch).name}")
-        fresh.write_bytes(built.read_bytes())
-        fresh.replace(path)
+        write_whole(path, built.read_bytes())

@@ -15,7 +15,7 @@ from rocmkern import targets
 from rocmkern.errors import KernelNotFound
 from rocmkern.kernels import sources
 from rocmkern.kernels.catalogue import KernelSpec
-from rocmkern.paths import cache_folder
+from rocmkern.paths import cache_folder, write_whole
 
 KERNEL_FOLDERS: Final = "ROCMKERN_KERNEL_DIR"
 _HASH_SUFFIX: Final = ".sources"
@@ -50,7 +50,7 @@ def source_hash(kernel: KernelSpec) -> str:
 
 def mark(code_object: Path, kernel: KernelSpec) -> None:
     """Notes beside a code object which sources it came from."""
-    code_object.with_name(code_object.name + _HASH_SUFFIX).write_text(source_hash(kernel) + "\n")
+    write_whole(code_object.with_name(code_object.name + _HASH_SUFFIX), f"{source_hash(kernel)}\n".encode())
 
 
 def is_current(code_object: Path, kernel: KernelSpec) -> bool:

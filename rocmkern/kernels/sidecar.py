@@ -9,6 +9,7 @@ from typing import Any, Final
 from attrs import asdict, frozen
 
 from rocmkern.errors import ConfigError
+from rocmkern.paths import write_whole
 
 SUFFIX: Final = ".json"
 Four = tuple[int, int, int, int]
@@ -42,7 +43,7 @@ class Sidecar:
 
     def write(self, code_object: Path) -> None:
         """Writes it beside its code object."""
-        path_of(code_object).write_text(json.dumps(asdict(self), indent=1) + "\n")
+        write_whole(path_of(code_object), (json.dumps(asdict(self), indent=1) + "\n").encode())
 
 
 def path_of(code_object: Path) -> Path:

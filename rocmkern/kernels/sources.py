@@ -52,19 +52,22 @@ def source_path(name: str) -> Path:
 
 
 def parts(name: str) -> tuple[Path, ...]:
-    """The `.hip` file of a family and all that it includes by a quoted name, sorted by path."""
+    """The `.hip` file of a family and all that it includes, sorted by path."""
+    return with_includes(source_path(name))
+
+
+def with_includes(source: Path) -> tuple[Path, ...]:
+    """A file and all that it includes by a quoted name from its folder or the package's, sorted by path."""
     root = files.sources()
     found: set[Path] = set()
-    waiting = [source_path(name)]
+    waiting = [source]
     while waiting:
         path = waiting.pop().resolve()
-        if path in found:
+        if path in found or not path.exists():  # a compiler's own header, or one that it will miss
             continue
         found.add(path)
-        waiting += [
-            next((p for p in (path.parent / inc, root / inc) if p.exists()), path.parent / inc)
-            for inc in _INCLUDE.findall(path.read_text())
-        ]
+        named = _INCLUDE.findall(path.read_text(errors="replace"))
+        waiting += [path.parent / name if (path.parent / name).exists() else root / name for name in named]
     return tuple(sorted(found))
 
 

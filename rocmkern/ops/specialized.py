@@ -2,8 +2,8 @@
 
 They are looked for in the folders of ROCMKERN_KERNEL_DIR (several with the system's path separator) and then in
 `kernels/` of the user's cache, as `<target>/<name>.hsaco` with a sidecar that says what the file is for. With
-ROCMKERN_JIT=1 one that is nowhere is compiled into that cache. With ROCMKERN_RECORD=FILE every operation of a template
-that found none is noted there as a configuration.
+ROCMKERN_JIT=1 one that is nowhere is compiled into that cache. With ROCMKERN_RECORD=FILE every operation that
+found none, of tensors that a template takes, is noted there as a configuration.
 """
 
 from __future__ import annotations
@@ -160,9 +160,12 @@ def _note(op: str, rows: list[TensorRow], output: TensorRow, device: Device) -> 
     key = (op, tuple(rows), output, target)
     if key in _recorded:
         return
+    entry = _entry(op, rows, output, device)
+    if not import_module("rocmkern.specialize.config").is_possible(entry):
+        return
     if not _recorded:
         atexit.register(_write_record)
-    _recorded[key] = _entry(op, rows, output, device)
+    _recorded[key] = entry
 
 
 def _entry(op: str, rows: list[TensorRow], output: TensorRow, device: Device) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from attrs import frozen
 from rocmkern.errors import ConfigError
 from rocmkern.specialize import operations
 from rocmkern.specialize.descriptor import TensorDescriptor, parse
-from rocmkern.targets import BUILT, TARGETS, is_ptx
+from rocmkern.targets import BUILT, TARGETS, is_ptx, strip_features
 
 KEYS: Final = ("kernel_name", "kernel_source", "arch", "input_tensors", "output_tensor", "exported_name")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
@@ -65,14 +65,23 @@ def requests(document: object, kernels_dir: Path | None = None, targets: Sequenc
     for index, entry in enumerate(entries):
         with collecting(problems):
             found += _entry(entry, f"kernel {index}", kernels_dir, targets)
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[str, int] = {}
     for index, request in enumerate(found):
-        first = seen.setdefault((request.target, request.exported_name), index)
-        if first != index:
-            problems.append(f"{request.target}/{request.exported_name} comes twice; every exported_name must differ")
+        name = f"{strip_features(request.target)}/{request.exported_name}"
+        if seen.setdefault(name, index) != index:
+            problems.append(f"{name} comes twice; every exported_name must differ")
     if problems:
         raise ConfigError("\n".join(f"gen-kernels: {problem}" for problem in problems))
     return found
+
+
+def is_possible(entry: dict[str, Any]) -> bool:
+    """Whether a configuration may have that entry."""
+    try:
+        requests({"kernels": [entry]})
+    except ConfigError:
+        return False
+    return True
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +11,9 @@ from pathlib import Path
 from rocmkern import codeobject
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.errors import BuildError, CodeObjectError, ConfigError
-from rocmkern.kernels import files
+from rocmkern.kernels import files, sources
 from rocmkern.kernels.sidecar import Sidecar, TensorRow, read
+from rocmkern.paths import write_whole
 from rocmkern.specialize import operations
 from rocmkern.specialize.config import Request
 from rocmkern.specialize.descriptor import TensorDescriptor
@@ -34,10 +34,10 @@ def source_text(request: Request) -> str:
 
 
 def source_hash(request: Request) -> str:
-    """Of the source, and of everything in the package that it may include."""
-    digest = hashlib.sha256(source_text(request).encode())
-    root = files.sources()
-    for path in sorted([*root.glob("include/*.hpp"), *operations.templates().iterdir()]):
+    """Of the source and all that it includes, and of the names and tensors that it is compiled for."""
+    tensors = " ".join(map(str, (*request.inputs, request.output)))
+    digest = hashlib.sha256(f"{source_text(request)}\0{request.kernel_name}\0{tensors}".encode())
+    for path in sources.with_includes(request.source):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -86,9 +86,7 @@ def _make(request: Request, folder: Path, toolchain: Toolchain) -> str:
             raise BuildError(
                 f"{request.source.name}: it has no kernel {symbol!r} but {', '.join(held)}; fix kernel_name"
             )
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        fresh.write_bytes(built.read_bytes())
-        fresh.replace(path)
+        write_whole(path, built.read_bytes())
     _sidecar(request, symbol).write(path)
     return "generated"
 

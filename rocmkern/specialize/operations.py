@@ -10,6 +10,7 @@ from attrs import frozen
 from rocmkern.dtypes import DType, float32, int32
 from rocmkern.errors import ConfigError
 from rocmkern.kernels import files
+from rocmkern.kernels.catalogue import NUMBERS
 from rocmkern.kernels.families.matmul import TILES, Tile
 from rocmkern.kernels.plans_matmul import fastest_tile
 from rocmkern.specialize.descriptor import TensorDescriptor
@@ -69,6 +70,8 @@ def check(name: str, source: Path, inputs: tuple[TensorDescriptor, ...], output:
         raise ConfigError(f"{where}, input_tensors: {name} takes {row.inputs}, {len(inputs)} came; list each input")
     if any(tensor.dtype is not inputs[0].dtype for tensor in inputs):
         raise ConfigError(f"{where}, input_tensors: dtypes differ ({_dtypes(inputs)}); give both inputs one dtype")
+    if inputs[0].dtype not in NUMBERS:
+        raise ConfigError(f"{where}, input_tensors[0]: {name} of {inputs[0].dtype.short}; it takes real number dtypes")
     if row.floats_only and not inputs[0].dtype.is_float:
         raise ConfigError(f"{where}, input_tensors[0]: {name} of {inputs[0].dtype.short}; it takes float dtypes")
     if name == "ggml_op_mul_mat":
@@ -101,6 +104,9 @@ def _check_product(a: TensorDescriptor, b: TensorDescriptor, output: TensorDescr
     wanted = (a.shape[1], b.shape[1], *b.shape[2:])
     if output.shape != wanted:
         raise ConfigError(f"{where}, output_tensor: shape {output.shape}; the product of {a} and {b} has {wanted}")
+    tiled = [t.short for t in NUMBERS if _tiles(t)]
+    if a.dtype.short not in tiled:
+        raise ConfigError(f"{where}: ggml_op_mul_mat of {a.dtype.short}; it takes {', '.join(tiled)}")
     result = product_dtype(a.dtype).short
     if output.dtype.short != result:
         raise ConfigError(f"{where}, output_tensor: {output.dtype.short}; the product of {a.dtype.short} is {result}")
@@ -128,11 +134,14 @@ def instance(request: Request) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _tiles(dtype: DType) -> dict[str, Tile]:
+    return {kind: tile for kind, (tile, pairs) in TILES.items() if (dtype, dtype) in pairs}
+
+
 def _tile(request: Request) -> tuple[Tile, int]:
     """The tile of a product, and how many there are; its columns are ggml's m."""
     columns, rows, d2, d3 = request.output.shape
-    t = request.inputs[0].dtype
-    tiles = {kind: tile for kind, (tile, pairs) in TILES.items() if (t, t) in pairs}
+    tiles = _tiles(request.inputs[0].dtype)
     units = max((row.compute_units for row in devices(request.target)), default=_UNITS)
     kind, count = fastest_tile(d2 * d3, rows, columns, tiles, units)
     return tiles[kind], count

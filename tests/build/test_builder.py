@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from rocmkern.build import builder, device_library, manifest, toolchain
+from rocmkern.build import builder, compiled, device_library, manifest, toolchain
 from rocmkern.cli import main
 from rocmkern.errors import BuildError
 from rocmkern.kernels import families, files, sources
@@ -177,3 +178,21 @@ def test_control_constants_name_the_target(target: str, number: int) -> None:
     assert f"@__oclc_ISA_version = linkonce_odr hidden addrspace(4) constant i32 {number}\n" in text
     assert f"@__oclc_wavefrontsize64 = linkonce_odr hidden addrspace(4) constant i8 {int('gfx9' in target)}\n" in text
     assert "@__oclc_daz_opt = linkonce_odr hidden addrspace(4) constant i8 0\n" in text
+
+
+def test_threads_keep_compiled_files_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No one stumbles over a file of another that is being renamed or dropped; the limit holds."""
+    monkeypatch.setenv("ROCMKERN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiled, "LIMIT_BYTES", 5000)
+    built = tmp_path / "built"
+    built.write_bytes(bytes(1000))
+
+    def keep(worker: int) -> None:
+        for n in range(60):
+            compiled.keep(f"{worker}-{n}", built)
+            compiled.fetch(f"{(worker + 1) % 4}-{n}", tmp_path / f"out-{worker}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(keep, range(4)))
+    assert 0 < len(list(compiled.folder().iterdir())) <= 5
+    assert not compiled.fetch("gone", tmp_path / "none")

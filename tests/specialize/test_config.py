@@ -75,6 +75,8 @@ def test_bad_descriptors_say_what_is_wrong(text: Any, words: str) -> None:
         ({"input_tensors": ["(4,3,2,1)/f32", "(4,3,2,1)/f16"]}, r"dtypes differ \(f32, f16\)"),
         ({"input_tensors": ["(4,3,2,1)/f32", "(3,3,2,1)/f32"]}, "does not repeat to"),
         ({"input_tensors": ["(4,3,2,1)/f32", "(4,3,2,x)/f32"]}, r"kernel 0, input_tensors\[1\]: shape of .* integers"),
+        ({"input_tensors": ["(4,3,2,1)/c64"] * 2}, "ggml_op_add of c64; it takes real number dtypes"),
+        ({"input_tensors": ["(4,3,2,1)/bool"] * 2}, "ggml_op_add of bool; it takes real number dtypes"),
         ({"output_tensor": "(4,3,2,2)/f32"}, "kernel 0, output_tensor: .* has that shape and dtype"),
         ({"extra": 1}, "kernel 0: unknown key 'extra'"),
     ],
@@ -101,6 +103,7 @@ def test_missing_keys_are_named(key: str) -> None:
         ({"kernels": []}, '"kernels" is empty'),
         ({"kernels": [GOOD], "kernel": 1}, "unknown key 'kernel'"),
         ({"kernels": [GOOD, GOOD]}, "gfx942/add comes twice"),
+        ({"kernels": [{**GOOD, "arch": ["gfx942", "gfx942:xnack+"]}]}, "gfx942/add comes twice"),
         ({"kernels": [3]}, "kernel 0: it is int, an object was wanted"),
     ],
 )
@@ -127,6 +130,10 @@ def test_products_are_checked() -> None:
         ({"input_tensors": ["(8,5,3,1)/f16", "(8,3,2,1)/f16"]}, "do not repeat"),
         ({"output_tensor": "(3,5,2,1)/f32"}, "shape"),
         ({"output_tensor": "(5,3,2,1)/f16"}, "the product of f16 is f32"),
+        (
+            {"input_tensors": ["(8,5,1,1)/f8_e4m3", "(8,3,2,1)/f8_e4m3"]},
+            "ggml_op_mul_mat of f8_e4m3; it takes .*i8.*f16",
+        ),
     ):
         with pytest.raises(ConfigError, match=words):
             requests({"kernels": [{**product, **fine, **change}]})

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from rocmkern.errors import BuildError
 from rocmkern.kernels import sidecar
 from rocmkern.kernels.instance_files import KERNEL_FOLDERS
 from rocmkern.ops import specialized
+from rocmkern.specialize import generate as generate_module
 from rocmkern.specialize.config import Request, requests
 from rocmkern.specialize.descriptor import TensorDescriptor
 from rocmkern.specialize.generate import generate, output_path
@@ -224,6 +226,52 @@ def test_up_to_date_files_are_kept_and_one_failure_stops_no_other(folder: Path, 
     assert not (tmp_path / "out" / TARGET / "broken.hsaco").exists()
 
 
+class Copying:
+    """Compiles everything to one file that is there already."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
+        output.write_bytes(self.made.read_bytes())
+
+
+def test_own_kernels_are_made_again_for_other_tensors_and_headers(folder: Path, tmp_path: Path) -> None:
+    """What a user's source includes counts, and what its sidecar would say."""
+    (tmp_path / "mine.hip").write_text('#include "mine.hpp"\n#include "hip/hip_runtime.h"\n')
+    compiler: Any = Copying(output_path(folder, REQUESTS["b_add"]))
+    told: list[str] = []
+
+    def make(columns: int, header: str) -> sidecar.Sidecar:
+        (tmp_path / "mine.hpp").write_text(header)
+        shape = f"({columns},5,1,1)/f32"
+        wanted = requests({"kernels": [entry("b_add", "mine.hip", [shape] * 2, shape, "own")]}, tmp_path)
+        assert generate(wanted, tmp_path, compiler, report=lambda r, what, why: told.append(what)) == []
+        return sidecar.read(output_path(tmp_path, wanted[0]))
+
+    assert [make(n, header).output.shape[0] for n, header in ((8, "a"), (8, "a"), (9, "a"), (9, "b"))] == [8, 8, 9, 9]
+    assert told == ["generated", "kept", "generated", "generated"]
+
+
+def test_threads_make_one_kernel_side_by_side(folder: Path, tmp_path: Path) -> None:
+    """Each writes a file of its own first; readers find the old one or the new one."""
+    request, compiler = REQUESTS["b_add"], Copying(output_path(folder, REQUESTS["b_add"]))
+    together, told = threading.Barrier(4), []
+
+    def make() -> None:
+        for _ in range(20):
+            together.wait()
+            generate_module._make(request, tmp_path, compiler)  # type: ignore[arg-type]
+            told.append(sidecar.read(output_path(tmp_path, request)).symbol)
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == ["b_add"] * 80
+
+
 def test_dry_run_compiles_nothing(tmp_path: Path) -> None:
     """--dry-run lists the files and leaves the folder alone."""
     (tmp_path / "config.json").write_text(json.dumps({"kernels": ENTRIES[:2]}))
@@ -275,6 +323,24 @@ def test_from_development_to_deployment(tmp_path: Path) -> None:
     assert "badd_f32" in generic
     assert "badd_f32" not in done.stdout
     assert float(done.stdout.split()[-1]) == pytest.approx(float(generic.split()[-1]), rel=1e-6)
+
+
+def test_a_record_is_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations on tensors that no template takes are not in it: one of them would have all of it refused."""
+    monkeypatch.setenv(specialized.RECORD, "somewhere")
+    monkeypatch.setattr(specialized, "_recorded", recorded := {})
+    monkeypatch.setattr("atexit.register", lambda function: None)
+    specialized.configure()
+    x = rk.ones((4, 8), device=rk.Device(f"emulator:{TARGET}"))
+    half, many, short = x.astype(rk.float16), x.astype(rk.complex64), x.astype(rk.int64)
+    for left, right in ((x, x[::-1]), (x[:1], x), (many, many)):
+        left + right
+    rk.exp(rk.broadcast_to(x[:1], (4, 8)))
+    half @ half.T, short @ short.T, x @ x.T, x - x
+    monkeypatch.undo()
+    specialized.configure()
+    made = requests({"kernels": list(recorded.values())})
+    assert [request.kernel_name for request in made] == ["ggml_op_mul_mat", "ggml_op_sub"]
 
 
 @pytest.fixture
