@@ -20,7 +20,6 @@ class DType:
     kind: Kind
     itemsize: int
     numpy: np.dtype[Any] = field(converter=np.dtype)
-    c_type: str
 
     @property
     def is_float(self) -> bool:
@@ -48,23 +47,23 @@ class DType:
         return (_named, (self.short,))
 
 
-bool_: Final = DType("bool", "bool", "bool", 1, np.bool_, "bool")
-uint8: Final = DType("uint8", "u8", "unsigned", 1, np.uint8, "uint8_t")
-uint16: Final = DType("uint16", "u16", "unsigned", 2, np.uint16, "uint16_t")
-uint32: Final = DType("uint32", "u32", "unsigned", 4, np.uint32, "uint32_t")
-uint64: Final = DType("uint64", "u64", "unsigned", 8, np.uint64, "uint64_t")
-int8: Final = DType("int8", "i8", "signed", 1, np.int8, "int8_t")
-int16: Final = DType("int16", "i16", "signed", 2, np.int16, "int16_t")
-int32: Final = DType("int32", "i32", "signed", 4, np.int32, "int32_t")
-int64: Final = DType("int64", "i64", "signed", 8, np.int64, "int64_t")
-float8_e4m3: Final = DType("float8_e4m3", "f8_e4m3", "float", 1, ml_dtypes.float8_e4m3fn, "f8_e4m3")
-float16: Final = DType("float16", "f16", "float", 2, np.float16, "_Float16")
-bfloat16: Final = DType("bfloat16", "bf16", "float", 2, ml_dtypes.bfloat16, "__bf16")
-float32: Final = DType("float32", "f32", "float", 4, np.float32, "float")
-float64: Final = DType("float64", "f64", "float", 8, np.float64, "double")
+bool_: Final = DType("bool", "bool", "bool", 1, np.bool_)
+uint8: Final = DType("uint8", "u8", "unsigned", 1, np.uint8)
+uint16: Final = DType("uint16", "u16", "unsigned", 2, np.uint16)
+uint32: Final = DType("uint32", "u32", "unsigned", 4, np.uint32)
+uint64: Final = DType("uint64", "u64", "unsigned", 8, np.uint64)
+int8: Final = DType("int8", "i8", "signed", 1, np.int8)
+int16: Final = DType("int16", "i16", "signed", 2, np.int16)
+int32: Final = DType("int32", "i32", "signed", 4, np.int32)
+int64: Final = DType("int64", "i64", "signed", 8, np.int64)
+float8_e4m3: Final = DType("float8_e4m3", "f8_e4m3", "float", 1, ml_dtypes.float8_e4m3fn)
+float16: Final = DType("float16", "f16", "float", 2, np.float16)
+bfloat16: Final = DType("bfloat16", "bf16", "float", 2, ml_dtypes.bfloat16)
+float32: Final = DType("float32", "f32", "float", 4, np.float32)
+float64: Final = DType("float64", "f64", "float", 8, np.float64)
 
-complex64: Final = DType("complex64", "c64", "complex", 8, np.complex64, "c64")
-complex128: Final = DType("complex128", "c128", "complex", 16, np.complex128, "c128")
+complex64: Final = DType("complex64", "c64", "complex", 8, np.complex64)
+complex128: Final = DType("complex128", "c128", "complex", 16, np.complex128)
 
 REAL: Final[tuple[DType, ...]] = (
     bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
@@ -100,7 +99,7 @@ def dtype(spec: object) -> DType:
         if found is not None:
             return found
     try:
-        return _BY_NUMPY[np.dtype(spec)]  # type: ignore[call-overload]
+        return _BY_NUMPY[np.dtype(spec)]  # type: ignore[call-overload]  # raises for what it does not know
     except (KeyError, TypeError):
         names = ", ".join(d.name for d in ALL)
         raise DTypeError(f"dtype: {spec!r} is no element type here; use one of {names}") from None

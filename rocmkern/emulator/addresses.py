@@ -8,7 +8,7 @@ from attrs import frozen
 
 from rocmkern.emulator import layout
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.isa.model import Inst, Operand
+from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.registers import Registers
 
 Space = Literal["global", "lds", "scratch", "flat", "buffer"]
@@ -130,7 +130,3 @@ class Addresses:
             return offset.compare("ult", room).select(offset + start, OUTSIDE)
 
         return make
-
-
-def is_absent(operand: Operand) -> bool:
-    return operand.kind == "off"

@@ -123,12 +123,6 @@ class Value:
             return self.writer.emit(f"fneg {self.type} {self.text}", self.element, self.lanes)
         return self.like(0) - self
 
-    def udiv(self, other: Operandish) -> Value:
-        return self._binary("udiv", other)
-
-    def urem(self, other: Operandish) -> Value:
-        return self._binary("urem", other)
-
     def _shift(self, op: str, count: Operandish) -> Value:
         if isinstance(count, Value):
             count = count.resize(self.element) & (self.width - 1)

@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
@@ -163,7 +163,7 @@ class Machine:
         return TARGETS[strip_features(self.target)].isa
 
     @cached_property
-    def run(self):  # type: ignore[no-untyped-def]
+    def run(self) -> Callable[..., int]:
         return function(self.library.load_scheduler(), ctypes.c_int32, ctypes.c_uint64)
 
     @cached_property

@@ -64,10 +64,6 @@ def constant_bits(operand: Operand, type_name: str) -> int:
     return operand.value & ((1 << max(width, 32)) - 1)
 
 
-def dwords(type_name: str) -> int:
-    return 2 if WIDTH[ELEMENT.get(type_name, "i32")] == 64 else 1
-
-
 def mask_lanes(mask: Value, chunk: Value, lanes: int) -> Value:
     """The part of an i64 lane mask that belongs to a chunk, as i1 lanes."""
     part = mask if chunk.constant == 0 else mask.lshr(chunk * lanes)

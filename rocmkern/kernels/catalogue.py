@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Literal
 
@@ -94,8 +95,7 @@ class Family:
     def __attrs_post_init__(self) -> None:
         table = {k.symbol: k for k in self.kernels}
         if len(table) != len(self.kernels):
-            seen: set[str] = set()
-            twice = sorted({k.symbol for k in self.kernels if k.symbol in seen or seen.add(k.symbol)})  # type: ignore[func-returns-value]
+            twice = sorted(symbol for symbol, count in Counter(k.symbol for k in self.kernels).items() if count > 1)
             raise ValueError(f"family {self.name}: symbols declared twice: {', '.join(twice)}")
         object.__setattr__(self, "by_symbol", table)
 

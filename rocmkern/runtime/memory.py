@@ -227,7 +227,7 @@ def _host_view(array: object, operation: str, *, writable: bool) -> memoryview:
             raise ArgumentError(f"{operation}: the array is read-only; pass a writable one")
         return array.reshape(-1).view(np.uint8).data if array.size else memoryview(bytearray())
     try:
-        view = memoryview(array)  # type: ignore[arg-type]
+        view = memoryview(array)  # type: ignore[arg-type]  # raises for what has no bytes
     except TypeError:
         raise ArgumentError(f"{operation}: a {type(array).__name__} has no bytes; pass a NumPy array") from None
     if writable and view.readonly:

@@ -54,10 +54,9 @@ class MemoryPool:
     def acquire(self, nbytes: int) -> tuple[int, int]:
         """Address and allocated size of a block of at least `nbytes`."""
         size = _SMALL_BYTES if nbytes <= _SMALL_BYTES else rounded(nbytes)
-        blocks = self._blocks.get(size)
         try:
-            address = blocks.pop()  # type: ignore[union-attr]
-        except (AttributeError, IndexError):  # there were none, or another thread took the last one
+            address = self._blocks[size].pop()
+        except (KeyError, IndexError):  # there were none, or another thread took the last one
             address, size = self._allocated(nbytes, size)
         self._allocations += 1
         used = self._used = self._used + size

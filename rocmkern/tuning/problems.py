@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import ml_dtypes
 import numpy as np
-from attrs import NOTHING, asdict, fields, frozen
+from attrs import NOTHING, AttrsInstance, asdict, fields, frozen
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
@@ -29,7 +29,7 @@ Run = Callable[[], Tensor]
 _EXTREME: Final = 8  # integers up to this size: sums of their products are exact in float32 up to 2¹⁸ of them
 
 
-class Problem(Protocol):
+class Problem(AttrsInstance, Protocol):
     """One problem: its key in tuned tables, its work, operands on a device, and the right answer.
 
     `prepare` gives the call, the answer, and the scale of each element that `tolerance` is relative to; a tolerance of
@@ -63,15 +63,14 @@ def _item_bytes(dtype: str, elements: int) -> float:
 
 
 @frozen
-class Product:
-    """(m, k) · (k, n) of small integers, whose sums are exact."""
+class _Matrices:
+    """m × n results, each a sum of k products."""
 
     op: str
     dtype: str
     m: int
     n: int
     k: int
-    tolerance: ClassVar[float] = 0.0
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -79,7 +78,14 @@ class Product:
 
     @property
     def operations(self) -> float:
-        return 2.0 * self.m * self.n * self.k
+        return 2.0 * prod(self.key)
+
+
+@frozen
+class Product(_Matrices):
+    """(m, k) · (k, n) of small integers, whose sums are exact."""
+
+    tolerance: ClassVar[float] = 0.0
 
     @property
     def nbytes(self) -> float:
@@ -94,23 +100,10 @@ class Product:
 
 
 @frozen
-class VectorProduct:
+class VectorProduct(_Matrices):
     """m vectors of k by a quantized matrix (n, k). The vectors are exact as 8-bit blocks: each holds its extreme."""
 
-    op: str
-    dtype: str
-    m: int
-    n: int
-    k: int
     tolerance: ClassVar[float] = 1e-5
-
-    @property
-    def key(self) -> tuple[int, int, int]:
-        return self.m, self.n, self.k
-
-    @property
-    def operations(self) -> float:
-        return 2.0 * self.m * self.n * self.k
 
     @property
     def nbytes(self) -> float:
@@ -259,7 +252,7 @@ def make(op: str, **values: Any) -> Problem:
 
 def as_dict(problem: Problem) -> dict[str, Any]:
     """What `make` takes."""
-    return asdict(problem)  # type: ignore[arg-type]
+    return asdict(problem)
 
 
 def columns(op: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -18,7 +18,6 @@ from tests.emulator.instructions import Bench, Outcome, bench, knows
 
 EXAMPLES = 10
 ALL32 = (1 << 32) - 1
-ALL64 = (1 << 64) - 1
 
 # A definition returns the result and SCC; None leaves SCC alone, which the tests set beforehand.
 Answer = tuple[int, bool | None]

@@ -55,7 +55,7 @@ class Fields:
         key = (kind, index, count)
         found = self._vectors.get(key)
         if found is None:
-            found = self._vectors[key] = Operand(kind, index, count)  # type: ignore[arg-type]
+            found = self._vectors[key] = Operand(kind, index, count)  # type: ignore[arg-type]  # "a" if … else "v" is a str
         return found
 
     def short_half(self, index: int) -> Operand:

@@ -77,7 +77,8 @@ def _suffix(isa: str, inst: Inst, row: Row, has_long_form: bool) -> str:
 
 def register_text(isa: str, operand: Operand) -> str:
     """A register of the scalar, vector or accumulation file."""
-    kind, index, count = operand.kind, operand.value, operand.count
+    kind: str = operand.kind
+    index, count = operand.value, operand.count
     if kind in ("vl", "vh"):
         return f"v{index}.{kind[1]}"
     if kind == "s":
@@ -85,7 +86,7 @@ def register_text(isa: str, operand: Operand) -> str:
         if named:
             return named
         if index >= FIRST_TTMP:
-            kind, index = "ttmp", index - FIRST_TTMP  # type: ignore[assignment]
+            kind, index = "ttmp", index - FIRST_TTMP
     return f"{kind}{index}" if count == 1 else f"{kind}[{index}:{index + count - 1}]"
 
 

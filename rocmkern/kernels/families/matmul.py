@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from rocmkern.dtypes import BY_SHORT, DType, bfloat16, float16, float32, float64, int8, int32, uint64
 from rocmkern.kernels.catalogue import INTEGERS, Family, KernelSpec, Parameter, result, scalar, source
@@ -131,18 +131,21 @@ def _setting(dtype: str, values: Values) -> tuple[KernelSpec, ...]:
     return (_product(name, t, t, f"MATMUL({name}, {dtype}, {dtype}, {tile})"),)
 
 
+# Tiles and numbers of parts; a setting's place is its number in tuned tables.
+_SETTINGS: Final = (
+    (TILES["matmul"][0], 1), (TILES["matmul_little"][0], 1), (Tile(64, 64, 32, 4, 4), 1),
+    (TILES["matmul_broad"][0], 1), (TILES["matmul_tall"][0], 1), (TILES["matmul_wide"][0], 1),
+    (Tile(128, 128, 16, 8, 8), 1), (TILES["matmul_large"][0], 1),
+    *((TILES["matmul"][0], splits) for splits in (2, 4, 8)), *((TILES["matmul_wide"][0], splits) for splits in (2, 4)),
+)  # fmt: skip
+
 TUNABLES: Final = (
     Tunable(
         "matmul",
         "matmul",
         tuple(t.short for t, _ in WIDE),
         ("m", "n", "k", "thread_m", "thread_n", "splits"),
-        (
-            (64, 64, 16, 4, 4, 1), (32, 64, 16, 4, 4, 1), (64, 64, 32, 4, 4, 1),
-            (64, 128, 16, 4, 8, 1), (128, 64, 16, 8, 4, 1), (128, 128, 8, 8, 8, 1), (128, 128, 16, 8, 8, 1),
-            (256, 128, 8, 16, 8, 1), (64, 64, 16, 4, 4, 2), (64, 64, 16, 4, 4, 4),
-            (64, 64, 16, 4, 4, 8), (128, 128, 8, 8, 8, 2), (128, 128, 8, 8, 8, 4),
-        ),
+        tuple((*astuple(tile), splits) for tile, splits in _SETTINGS),
         _setting,
     ),
-)  # fmt: skip
+)
