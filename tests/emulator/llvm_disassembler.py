@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
+Answer = tuple[int, str]
 CPU = {
     "gfx90a": ("gfx90a", ""),
     "gfx940": ("gfx942", ""),
@@ -39,7 +40,7 @@ class Disassembler:
 
     def _start(self) -> subprocess.Popen[str]:
         command = [sys.executable, __file__, str(library())]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Disassembler:
         return self
@@ -55,18 +56,25 @@ class Disassembler:
         self._child.stdout.close()
         self._child.wait()
 
-    def __call__(self, isa: str, code: bytes) -> tuple[int, str] | None:
+    def __call__(self, isa: str, code: bytes) -> Answer | None:
         """Size and text of the first instruction; None where LLVM knows none or dies."""
+        return self.all(isa, [code])[0]
+
+    def all(self, isa: str, codes: list[bytes]) -> list[Answer | None]:
+        """The answer for each of at most 256 codes, which the pipes hold; a death leaves the rest without."""
         assert self._child.stdin is not None and self._child.stdout is not None
-        self._child.stdin.write(f"{isa} {code.hex()}\n")
+        self._child.stdin.write("".join(f"{isa} {code.hex()}\n" for code in codes))
         self._child.stdin.flush()
-        answer = self._child.stdout.readline()
-        if not answer:
-            self.close()
-            self._child = self._start()
-            return None
-        size, _, text = answer.partition(" ")
-        return (int(size), text.strip()) if size != "0" else None
+        answers: list[Answer | None] = []
+        while len(answers) < len(codes):
+            answer = self._child.stdout.readline()
+            if not answer:
+                self.close()
+                self._child = self._start()
+                return answers + [None] * (len(codes) - len(answers))
+            size, _, text = answer.partition(" ")
+            answers.append((int(size), text.strip()) if size != "0" else None)
+        return answers
 
 
 def _serve(path: str) -> None:
