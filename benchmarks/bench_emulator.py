@@ -185,7 +185,7 @@ def _entry(machine: Machine, family: str, symbol: str) -> Entry:
 
 def _flow(entry: Entry) -> Flow:
     code = entry.module.program
-    return Flow(dict(code.instructions), code.base + entry.kernel.entry_address - code.text_start)
+    return Flow(code.reached(), code.base + entry.kernel.entry_address - code.text_start)
 
 
 def vector_work(target: str, family: str, symbol: str) -> float:

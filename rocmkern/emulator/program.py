@@ -13,30 +13,25 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import blake2b
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena
-from rocmkern.emulator.flow import Flow, writes_exec
+from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.isa import decode
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.meaning import ROWS, Row, row_of
-from rocmkern.emulator.tier0 import fields, shape
+from rocmkern.emulator.pieces import INDEXED, Piece, Pieces, pieces
+from rocmkern.emulator.tier0 import shape
 from rocmkern.emulator.tier1 import Hot, UnitBuilder
 from rocmkern.errors import CodeObjectError, UnsupportedInstruction
 
 EXECUTABLE = 1
 RELATIVE64, ABSOLUTE64 = 13, 3
-_OPERATION = struct.Struct(f"<{3 + at.OP_FIELD_COUNT}Q")
-_MASK = (1 << 64) - 1
-FLOAT_ADDS = ("global_atomic_add_f", "global_atomic_pk_add", "buffer_atomic_add_f", "buffer_atomic_pk_add")
-CALLS = frozenset({"s_swappc_b64", "s_call_b64"})
-# Which operands take a register index from here on, by the immediate; it ends with the straight piece of code.
-INDEXING = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask of the immediate
-INDEXED = frozenset({"valu", "lanes", "state"})
-
+_HEAD = struct.Struct("<3Q")  # of an operation: handler, target, address of the instruction
+_NO_FIELDS = bytes(8 * at.OP_FIELD_COUNT)
 
 COUNT = Inst(0, 0, "count", "")  # begins every block
 JOIN = Inst(0, 4, "s_branch", "SOPP")  # put in where code runs on into code that was translated before
@@ -93,7 +88,7 @@ class Program:
     _address: int = field(init=False)
     _operations: dict[int, int] = field(factory=dict)  # pc (offset in text) → address of its operation
     _blocks: list[ctypes.Array[ctypes.c_char]] = field(factory=list)
-    instructions: dict[int, tuple[Row, Inst]] = field(factory=dict)
+    pieces: dict[int, Piece] = field(factory=dict)  # pc → instruction
     leaders: set[int] = field(factory=set)  # where blocks begin: there the operation is a "count"
     _with_barriers: set[str] = field(factory=set)  # kernels
     _with_float_adds: set[str] = field(factory=set)  # kernels that add floats to memory
@@ -230,7 +225,7 @@ class Program:
         entry = self.base + kernel.entry_address - self.text_start
         heat = self._heat[kernel.name]
         with self._lock:
-            code, leaders = dict(self.instructions), set(self.leaders)
+            code, leaders = self.reached(), set(self.leaders)
         flow = Flow(code, entry, frozenset({*extra, *heat.loops}))
         hot = Hot.of(flow, self.counts)
         builders = [
@@ -243,50 +238,56 @@ class Program:
         heat.loops |= set(extra)
         heat.entries = frozenset(flow.entries)
 
+    def reached(self) -> dict[int, tuple[Row, Inst]]:
+        """The instructions that are translated, by pc."""
+        return {pc: piece.at(pc) for pc, piece in self.pieces.items()}
+
     def _translate(self, start: int, wave_size: int, kernel: str) -> None:
-        traces = self._reach(start, kernel)
-        shapes = {
-            pc: shape(self.instructions[pc][1], self.isa, wave_size, self.checked) for trace in traces for pc in trace
-        }
-        wanted = {text: self.instructions[pc] for pc, text in shapes.items()}
+        traces = self._reach(start, kernel, pieces(self.isa, wave_size, self.checked))
+        new = [p for p in (self.pieces[pc] for trace in traces for pc in trace) if not p.handler]
         ours = {inst.name: shape(inst, self.isa, wave_size) for inst in (JOIN, COUNT)}
-        wanted |= {ours[inst.name]: (ROWS[inst.name], inst) for inst in (JOIN, COUNT)}
+        wanted = {ours[inst.name]: (ROWS[inst.name], inst) for inst in (JOIN, COUNT)}
+        wanted |= {piece.shape: (piece.row, piece.inst) for piece in new}
         handlers = self.library.handlers(wanted, self.isa, wave_size, self.checked)
         branch, self._count = (handlers[ours[inst.name]] for inst in (JOIN, COUNT))
-        placed: list[tuple[int, int, int | None]] = []  # (operation, pc, pc of the target)
+        for piece in new:
+            piece.handler = handlers[piece.shape]
+        placed: list[tuple[int, int]] = []  # (operation, pc of the target)
         for trace in traces:
-            last = self.instructions[trace[-1]]
-            goes_on = not _ends(*last)
-            counts = sum(pc in self.leaders for pc in trace)
-            block = ctypes.create_string_buffer(at.OP_SIZE * (len(trace) + counts + 1) + 64)
-            self._blocks.append(block)
-            where = -(-ctypes.addressof(block) // 64) * 64
-            for pc in trace:
-                row, inst = self.instructions[pc]
-                self._operations[pc] = where
-                if pc in self.leaders:
-                    self._write(where, self._count, pc, [])
-                    where += at.OP_SIZE
-                placed.append((where, pc, inst.target if row.unit == "branch" else None))
-                values = fields(row, inst, wave_size)
-                self._write(where, handlers[shapes[pc]], pc, values)
-                where += at.OP_SIZE
-            if goes_on:
-                self._write(where, branch, last[1].pc + last[1].size, [])
-                placed.append((where, trace[-1], last[1].pc + last[1].size))
-        for where, _, target in placed:
-            if target is not None:
-                ctypes.c_uint64.from_address(where + at.OP_TARGET).value = self._operations[target]
+            placed += self._write(trace, branch)
+        for where, target in placed:
+            ctypes.c_uint64.from_address(where + at.OP_TARGET).value = self._operations[target]
         for trace in traces:
             for pc in trace:
                 self.table[pc // 4] = self._operations[pc]
 
-    def _write(self, where: int, handler: int, pc: int, values: list[int]) -> None:
-        padded = [v & _MASK for v in values] + [0] * (at.OP_FIELD_COUNT - len(values))
-        data = _OPERATION.pack(handler, 0, self.text_start + pc, *padded)
-        ctypes.memmove(where, data, at.OP_SIZE)
+    def _write(self, trace: list[int], branch: int) -> list[tuple[int, int]]:
+        """The operations of a straight piece of code, and those of them that need the address of another."""
+        last = self.pieces[trace[-1]]
+        counts = sum(pc in self.leaders for pc in trace)
+        size = at.OP_SIZE * (len(trace) + counts + (not last.ends))
+        block = ctypes.create_string_buffer(size + 64)
+        self._blocks.append(block)
+        first = where = -(-ctypes.addressof(block) // 64) * 64
+        written, placed = list[bytes](), list[tuple[int, int]]()
+        for pc in trace:
+            piece, address = self.pieces[pc], self.text_start + pc
+            self._operations[pc] = where
+            if pc in self.leaders:
+                written += (_HEAD.pack(self._count, 0, address), _NO_FIELDS)
+                where += at.OP_SIZE
+            if piece.target is not None:
+                placed.append((where, pc + piece.target))
+            written += (_HEAD.pack(piece.handler, 0, address), piece.body)
+            where += at.OP_SIZE
+        if not last.ends:
+            after = trace[-1] + last.inst.size
+            placed.append((where, after))
+            written += (_HEAD.pack(branch, 0, self.text_start + after), _NO_FIELDS)
+        ctypes.memmove(first, b"".join(written), size)
+        return placed
 
-    def _reach(self, start: int, kernel: str) -> list[list[int]]:
+    def _reach(self, start: int, kernel: str, known: Pieces) -> list[list[int]]:
         """Straight pieces of code that can be reached from `start` and are not translated yet."""
         traces: list[list[int]] = []
         pending, seen = [start], set[int]()
@@ -294,29 +295,29 @@ class Program:
         while pending:
             pc, trace, gpr_index = pending.pop(), list[int](), 0
             while pc not in seen and pc not in self._operations:
-                row, inst = self._decode(pc, kernel)
-                if inst.name in INDEXING:
-                    gpr_index = inst.imm & INDEXING[inst.name]
-                if gpr_index and (row.unit in INDEXED or inst.name in INDEXING):
-                    inst.mods = evolve(inst.mods, gpr_index=gpr_index)
-                self.instructions[pc] = row, inst
-                if row.unit == "barrier":
+                piece = known.find(self.text, pc) or known.add(self.text, *self._decode(pc, kernel))
+                if piece.indexing is not None:
+                    gpr_index = piece.indexing
+                if gpr_index and (piece.row.unit in INDEXED or piece.indexing is not None):
+                    piece = known.indexed(piece, gpr_index)
+                self.pieces[pc] = piece
+                if piece.row.unit == "barrier":
                     self._with_barriers.add(kernel)
-                elif row.unit == "memory" and row.name.startswith(FLOAT_ADDS) and not inst.dst:
+                elif piece.adds_floats:
                     self._with_float_adds.add(kernel)
                 seen.add(pc)
                 trace.append(pc)
-                after = pc + inst.size
-                if row.unit == "branch":
-                    pending.append(inst.target)
-                    self.leaders |= {inst.target, after}
-                elif row.unit == "barrier" or inst.name in CALLS or writes_exec(row, inst):
+                after = pc + piece.inst.size
+                if piece.target is not None:
+                    pending.append(pc + piece.target)
+                    self.leaders.add(pc + piece.target)
+                if piece.parts_blocks:
                     self.leaders.add(after)
-                if _ends(row, inst):
-                    if inst.name in CALLS:
-                        pending.append(pc + inst.size)
+                if piece.ends:
+                    if piece.is_call:
+                        pending.append(after)
                     break
-                pc += inst.size
+                pc = after
             if trace:
                 traces.append(trace)
         return traces
@@ -348,8 +349,3 @@ class Program:
     def _complaint(self, pc: int, size: int, kernel: str, fact: str) -> str:
         words = " ".join(f"{w:08x}" for (w,) in struct.iter_unpack("<I", self.text[pc : pc + size // 4 * 4]))
         return f"launch: instruction {words} {fact}, at pc {pc:#x} of {kernel} for {self.code.target}"
-
-
-def _ends(row: Row, inst: Inst) -> bool:
-    """No instruction follows this one directly."""
-    return row.unit == "end" or (row.unit == "branch" and row.emit is None) or "pc" in row.destinations

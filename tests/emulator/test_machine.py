@@ -137,7 +137,7 @@ def test_deadlocked_barrier_is_named(target: str) -> None:
     code, entry = device.module.program, device.module.kernel("missed").kernel.entry_address
     waiting = {int(pc, 16) for pc in re.findall("pc (0x[0-9a-f]+)", str(caught.value).partition("; these")[0])}
     start = code.base + entry - code.text_start
-    assert {code.instructions[start + pc][0].unit for pc in waiting} == {"barrier"}
+    assert {code.pieces[start + pc].row.unit for pc in waiting} == {"barrier"}
     flag = np.ones(1, np.uint32)
     device.run("missed", flag, grid=40, block=192)
     assert flag[0] == 2
