@@ -1,83 +1,15 @@
 // A stand-in for libamdhip64.so: the HIP calls that the driver makes, in host memory. It records what arrives, answers as
 // the real runtime was seen to answer, and fails on demand. Kernels are not run.
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "double.h"
 
-enum {
-    SUCCESS = 0,
-    INVALID_VALUE = 1,
-    OUT_OF_MEMORY = 2,
-    NO_DEVICE = 100,
-    INVALID_DEVICE = 101,
-    INVALID_IMAGE = 200,
-    NO_BINARY_FOR_GPU = 209,
-    INVALID_HANDLE = 400,
-    NOT_FOUND = 500,
-    NOT_READY = 600,
-};
-enum { BLOCKS = 1 << 16, LOG_BYTES = 1 << 20, ARGUMENT_BYTES = 1 << 12 };
-static const size_t MEMORY_BYTES = (size_t)1 << 30;
-
-static int device_count = 0, current_device = 0, event_ready = 1;
-static struct { char *start; size_t size; int device; } blocks[BLOCKS];
-static size_t block_count = 0, allocated_bytes = 0;
-static char log_text[LOG_BYTES];
-static size_t log_length = 0;
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned char last_arguments[ARGUMENT_BYTES];
-static size_t last_size = 0;
-static struct { char call[64]; int status; } planned;
+static int current_device = 0;
 static char architecture[256] = "gfx942:sramecc+:xnack-";
 static int machine = 0x4c, generic_machine = 0x5f;
 
-// Controls, called by the tests.
-void double_devices(int count) { device_count = count; }
 void double_architecture(const char *name, int mach, int generic) {
     snprintf(architecture, sizeof architecture, "%s", name);
     machine = mach;
     generic_machine = generic;
-}
-void double_fail(const char *call, int status) {
-    snprintf(planned.call, sizeof planned.call, "%s", call);
-    planned.status = status;
-}
-void double_events_ready(int ready) { event_ready = ready; }
-void double_reset(void) { log_length = 0; log_text[0] = 0; planned.call[0] = 0; event_ready = 1; last_size = 0; }
-const char *double_log(void) { return log_text; }
-const unsigned char *double_arguments(void) { return last_arguments; }
-size_t double_arguments_size(void) { return last_size; }
-
-static void note(const char *format, ...) {
-    pthread_mutex_lock(&log_lock);
-    if (log_length > LOG_BYTES - 512) log_length = 0;
-    va_list list;
-    va_start(list, format);
-    log_length += (size_t)vsnprintf(log_text + log_length, 512, format, list);
-    va_end(list);
-    pthread_mutex_unlock(&log_lock);
-}
-
-static int fails(const char *call) {
-    if (strcmp(planned.call, call) != 0) return SUCCESS;
-    planned.call[0] = 0;
-    return planned.status;
-}
-#define ANSWER_PLANNED() do { int status = fails(__func__); if (status) return status; } while (0)
-
-static size_t find_block(const void *address) {
-    for (size_t i = block_count; i-- > 0;)
-        if ((const char *)address >= blocks[i].start && (const char *)address < blocks[i].start + blocks[i].size) return i;
-    return BLOCKS;
-}
-
-static int fits(const void *address, size_t size) {
-    size_t i = find_block(address);
-    return i < BLOCKS && (const char *)address + size <= blocks[i].start + blocks[i].size;
 }
 
 int hipGetDeviceCount(int *count) {
@@ -111,13 +43,8 @@ int hipSetDevice(int device) {
 int hipMalloc(void **pointer, size_t size) {
     *pointer = NULL;
     ANSWER_PLANNED();
-    if (size > MEMORY_BYTES - allocated_bytes || block_count == BLOCKS) return OUT_OF_MEMORY;
-    char *start = malloc(size ? size : 1);
-    blocks[block_count].start = start;
-    blocks[block_count].size = size;
-    blocks[block_count++].device = current_device;
-    allocated_bytes += size;
-    *pointer = start;
+    *pointer = allocate(size);
+    if (!*pointer) return OUT_OF_MEMORY;
     note("hipMalloc %zu device %d\n", size, current_device);
     return SUCCESS;
 }
@@ -125,12 +52,9 @@ int hipMalloc(void **pointer, size_t size) {
 int hipFree(void *pointer) {
     ANSWER_PLANNED();
     if (!pointer) return SUCCESS;
-    size_t i = find_block(pointer);
-    if (i == BLOCKS || blocks[i].start != pointer) return INVALID_VALUE;
-    allocated_bytes -= blocks[i].size;
-    note("hipFree %zu\n", blocks[i].size);
-    free(pointer);
-    blocks[i] = blocks[--block_count];
+    long long size = release(pointer);
+    if (size < 0) return INVALID_VALUE;
+    note("hipFree %lld\n", size);
     return SUCCESS;
 }
 
@@ -203,10 +127,7 @@ int hipEventRecord(void *event, void *stream) {
 int hipEventQuery(void *event) { ANSWER_PLANNED(); return event_ready ? SUCCESS : NOT_READY; }
 int hipEventSynchronize(void *event) { note("hipEventSynchronize\n"); return SUCCESS; }
 int hipEventElapsedTime(float *milliseconds, const struct timespec *start, const struct timespec *end) {
-    if (!event_ready) return NOT_READY;
-    if (!start->tv_sec || !end->tv_sec) return INVALID_HANDLE;
-    *milliseconds = (float)((end->tv_sec - start->tv_sec) * 1e3 + (end->tv_nsec - start->tv_nsec) * 1e-6);
-    return SUCCESS;
+    return elapsed(milliseconds, start, end);
 }
 
 int hipModuleLoadData(const void **module, const unsigned char *image) {
@@ -246,14 +167,8 @@ int hipModuleLaunchKernel(const void *function, unsigned gx, unsigned gy, unsign
                           unsigned shared_bytes, void *stream, void **parameters, void **extra) {
     ANSWER_PLANNED();
     if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024 || shared_bytes > 65536) return INVALID_VALUE;
-    last_size = 0;
-    uint64_t first = 0;
-    if (extra) {
-        if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != (void *)3) return INVALID_VALUE;
-        last_size = *(const size_t *)extra[3];
-        memcpy(last_arguments, extra[1], last_size < ARGUMENT_BYTES ? last_size : ARGUMENT_BYTES);
-        memcpy(&first, extra[1], last_size < 8 ? last_size : 8);
-    }
+    uint64_t first;
+    if (take_arguments(extra, (void *)3, &first)) return INVALID_VALUE;
     note("hipModuleLaunchKernel grid %u %u %u block %u %u %u shared %u stream %d arguments %zu device %d first %llx\n", gx, gy, gz, bx,
          by, bz, shared_bytes, stream != NULL, last_size, current_device, (unsigned long long)first);
     return SUCCESS;

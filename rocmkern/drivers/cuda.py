@@ -35,6 +35,7 @@ _ERRORS: Final[dict[str, tuple[type[RocmkernError], str]]] = {
     "CUDA_ERROR_INVALID_IMAGE": (CodeObjectError, "check the file with `rocmkern inspect`"),
     "CUDA_ERROR_NOT_FOUND": (KernelNotFound, "list the kernels with `rocmkern inspect`"),
     "CUDA_ERROR_ILLEGAL_ADDRESS": (MemoryFault, "run it on `emulator:…:checked` to find the access"),
+    "CUDA_ERROR_LAUNCH_FAILED": (MemoryFault, "run it on `emulator:…:checked` to find the access"),
 }
 _ANY_ERROR: Final = (DriverError, "see the CUDA documentation of the call")
 _NON_BLOCKING: Final = 1

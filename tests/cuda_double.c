@@ -1,0 +1,218 @@
+// A stand-in for libcuda.so: the CUDA calls that the driver makes, in host memory. It records what arrives and fails on
+// demand. As CUDA does, it refuses what is asked without a current context. Kernels are not run.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "double.h"
+
+enum { INVALID_CONTEXT = 201, INVALID_PTX = 218 };
+enum { MAX_DEVICES = 8 };
+
+static int contexts[MAX_DEVICES];  // how often each device's primary context was retained
+static __thread int *current = NULL;
+
+#define NEEDS_CONTEXT() do { if (!current || !*current) return INVALID_CONTEXT; } while (0)
+static int device_of(const int *context) { return (int)(context - contexts); }
+
+// Of each call the bindings ask for the newest form up to their own version: all of them have the name without a suffix.
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status) {
+    Dl_info here;
+    dladdr((void *)cuGetProcAddress_v2, &here);
+    void *library = dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    *function = dlsym(library, symbol);
+    dlclose(library);
+    if (status) *status = *function ? 0 : 1;
+    return *function ? SUCCESS : NOT_FOUND;
+}
+
+int cuInit(unsigned flags) { return device_count ? SUCCESS : NO_DEVICE; }
+int cuDeviceGetCount(int *count) { *count = device_count; return SUCCESS; }
+int cuDeviceGet(int *device, int ordinal) {
+    *device = ordinal;
+    return ordinal >= 0 && ordinal < device_count ? SUCCESS : INVALID_DEVICE;
+}
+int cuDeviceGetName(char *name, int size, int device) {
+    snprintf(name, (size_t)size, "Double %d", device);
+    return SUCCESS;
+}
+int cuDeviceTotalMem(size_t *bytes, int device) { *bytes = MEMORY_BYTES; return SUCCESS; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    static const int known[][2] = {
+        {1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {10, 32}, {16, 132}, {75, 9},
+        {76, 0},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
+        if (known[i][0] == attribute) {
+            *value = known[i][1];
+            return SUCCESS;
+        }
+    return INVALID_VALUE;
+}
+
+int cuDevicePrimaryCtxRetain(int **context, int device) {
+    *context = &contexts[device];
+    ++contexts[device];
+    return SUCCESS;
+}
+int cuDevicePrimaryCtxRelease(int device) {
+    note("cuDevicePrimaryCtxRelease %d\n", device);
+    return contexts[device]-- > 0 ? SUCCESS : INVALID_CONTEXT;
+}
+int cuCtxSetCurrent(int *context) { current = context; return SUCCESS; }
+int cuCtxSynchronize(void) { NEEDS_CONTEXT(); ANSWER_PLANNED(); note("cuCtxSynchronize\n"); return SUCCESS; }
+
+int cuMemAlloc(char **pointer, size_t size) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    *pointer = allocate(size);
+    if (!*pointer) return OUT_OF_MEMORY;
+    note("cuMemAlloc %zu device %d\n", size, device_of(current));
+    return SUCCESS;
+}
+int cuMemFree(void *pointer) {
+    NEEDS_CONTEXT();
+    long long size = release(pointer);
+    if (size < 0) return INVALID_VALUE;
+    note("cuMemFree %lld\n", size);
+    return SUCCESS;
+}
+int cuMemAllocHost(void **pointer, size_t size) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    *pointer = malloc(size);
+    note("cuMemAllocHost %zu\n", size);
+    return SUCCESS;
+}
+int cuMemFreeHost(void *pointer) {
+    NEEDS_CONTEXT();
+    free(pointer);
+    note("cuMemFreeHost\n");
+    return SUCCESS;
+}
+int cuMemGetInfo(size_t *available, size_t *total) {
+    NEEDS_CONTEXT();
+    *available = MEMORY_BYTES - allocated_bytes;
+    *total = MEMORY_BYTES;
+    return SUCCESS;
+}
+
+int cuMemcpyHtoDAsync(char *target, const void *source, size_t size, void *stream) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    if (!fits(target, size)) return INVALID_VALUE;
+    note("cuMemcpyHtoDAsync %zu stream %d\n", size, stream != NULL);
+    memcpy(target, source, size);
+    return SUCCESS;
+}
+int cuMemcpyDtoHAsync(void *target, const char *source, size_t size, void *stream) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    if (!fits(source, size)) return INVALID_VALUE;
+    note("cuMemcpyDtoHAsync %zu stream %d\n", size, stream != NULL);
+    memcpy(target, source, size);
+    return SUCCESS;
+}
+int cuMemcpyDtoDAsync(char *target, const char *source, size_t size, void *stream) {
+    NEEDS_CONTEXT();
+    if (!fits(target, size) || !fits(source, size)) return INVALID_VALUE;
+    note("cuMemcpyDtoDAsync %zu stream %d\n", size, stream != NULL);
+    memmove(target, source, size);
+    return SUCCESS;
+}
+int cuMemsetD8Async(char *target, unsigned char value, size_t size, void *stream) {
+    NEEDS_CONTEXT();
+    if (!fits(target, size)) return INVALID_VALUE;
+    memset(target, value, size);
+    note("cuMemsetD8Async %zu stream %d\n", size, stream != NULL);
+    return SUCCESS;
+}
+
+// A stream and an event know the context that they belong to.
+struct stream { int *context; };
+struct event { struct timespec at; int *context; };
+static int *context_of(const struct stream *stream) { return stream ? stream->context : current; }
+
+int cuStreamCreate(struct stream **stream, unsigned flags) {
+    NEEDS_CONTEXT();
+    *stream = malloc(sizeof **stream);
+    (*stream)->context = current;
+    note("cuStreamCreate flags %u\n", flags);
+    return SUCCESS;
+}
+int cuStreamDestroy(struct stream *stream) { free(stream); note("cuStreamDestroy\n"); return SUCCESS; }
+int cuStreamSynchronize(struct stream *stream) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    note("cuStreamSynchronize stream %d\n", stream != NULL);
+    return SUCCESS;
+}
+int cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
+    NEEDS_CONTEXT();
+    note("cuStreamWaitEvent stream %d\n", stream != NULL);
+    return event ? SUCCESS : INVALID_HANDLE;
+}
+int cuEventCreate(struct event **event, unsigned flags) {
+    NEEDS_CONTEXT();
+    *event = calloc(1, sizeof **event);
+    (*event)->context = current;
+    return SUCCESS;
+}
+int cuEventDestroy(struct event *event) { free(event); note("cuEventDestroy\n"); return SUCCESS; }
+int cuEventRecord(struct event *event, struct stream *stream) {
+    NEEDS_CONTEXT();
+    if (event->context != context_of(stream)) return INVALID_HANDLE;
+    note("cuEventRecord stream %d\n", stream != NULL);
+    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    return SUCCESS;
+}
+int cuEventQuery(struct event *event) { ANSWER_PLANNED(); return event_ready ? SUCCESS : NOT_READY; }
+int cuEventSynchronize(struct event *event) { note("cuEventSynchronize\n"); return SUCCESS; }
+int cuEventElapsedTime(float *milliseconds, const struct event *start, const struct event *end) {
+    return elapsed(milliseconds, &start->at, &end->at);
+}
+
+// CUDA copies the text, which ends in a zero byte.
+struct module { char *text; int *context; };
+
+int cuModuleLoadData(struct module **module, const char *image) {
+    *module = NULL;
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    if (!strstr(image, ".version")) return INVALID_PTX;
+    *module = malloc(sizeof **module);
+    (*module)->text = strdup(image);
+    (*module)->context = current;
+    note("cuModuleLoadData %zu\n", strlen(image));
+    return SUCCESS;
+}
+int cuModuleUnload(struct module *module) {
+    free(module->text);
+    free(module);
+    note("cuModuleUnload\n");
+    return SUCCESS;
+}
+struct function { const struct module *module; };
+int cuModuleGetFunction(struct function **function, const struct module *module, const char *name) {
+    *function = NULL;
+    char entry[256];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    if (!strstr(module->text, entry)) return NOT_FOUND;
+    *function = malloc(sizeof **function);
+    (*function)->module = module;
+    return SUCCESS;
+}
+
+int cuLaunchKernel(const struct function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared_bytes, struct stream *stream, void **parameters, void **extra) {
+    ANSWER_PLANNED();
+    NEEDS_CONTEXT();
+    if (function->module->context != current || context_of(stream) != current) return INVALID_HANDLE;
+    if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024) return INVALID_VALUE;
+    uint64_t first;
+    if (take_arguments(extra, NULL, &first)) return INVALID_VALUE;
+    note("cuLaunchKernel grid %u %u %u block %u %u %u shared %u stream %d arguments %zu device %d first %llx\n", gx, gy, gz, bx, by, bz,
+         shared_bytes, stream != NULL, last_size, device_of(current), (unsigned long long)first);
+    return SUCCESS;
+}
+
+int cuGetErrorString(int status, const char **text) { *text = "double"; return SUCCESS; }
