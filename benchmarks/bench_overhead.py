@@ -79,7 +79,9 @@ def main() -> None:
         if name == "double":
             from tests import hip_double
 
-            stack.enter_context(hip_double.present())
+            double = stack.enter_context(hip_double.present())
+            double.recording(False)
+            stack.callback(double.recording, True)
             name = "hip:0"
         report(rk.Device(name), options.calls)
 

@@ -23,7 +23,7 @@ enum {
 enum { BLOCKS = 1 << 16, LOG_BYTES = 1 << 20, ARGUMENT_BYTES = 1 << 12 };
 static const size_t MEMORY_BYTES = (size_t)1 << 30;
 
-static int device_count = 0, event_ready = 1;
+static int device_count = 0, event_ready = 1, recording = 1;
 static struct { char *start; size_t size; } blocks[BLOCKS];
 static size_t block_count = 0, allocated_bytes = 0;
 static char log_text[LOG_BYTES];
@@ -40,12 +40,14 @@ void double_fail(const char *call, int status) {
     planned.status = status;
 }
 void double_events_ready(int ready) { event_ready = ready; }
+void double_recording(int on) { recording = on; }
 void double_reset(void) { log_length = 0; log_text[0] = 0; planned.call[0] = 0; event_ready = 1; last_size = 0; }
 const char *double_log(void) { return log_text; }
 const unsigned char *double_arguments(void) { return last_arguments; }
 size_t double_arguments_size(void) { return last_size; }
 
 static void note(const char *format, ...) {
+    if (!recording) return;
     pthread_mutex_lock(&log_lock);
     if (log_length > LOG_BYTES - 512) log_length = 0;
     va_list list;

@@ -49,6 +49,10 @@ class Double:
     def events_ready(self, ready: bool) -> None:
         self.library.double_events_ready(ready)
 
+    def recording(self, on: bool) -> None:
+        """Whether calls are written down, which takes as long as the rest of a launch."""
+        self.library.double_recording(on)
+
     def reset(self) -> None:
         self.library.double_reset()
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import importlib.util
 import weakref
+from collections.abc import Callable
 from typing import Any, Final
 
 from attrs import define, field
@@ -40,6 +40,7 @@ _ERRORS: Final[dict[str, tuple[type[RocmkernError], str]]] = {
 }
 _ANY_ERROR: Final = (DriverError, "see the HIP documentation of the call")
 _KEPT_CALLS: Final = 4096
+Launcher = Callable[[ctypes.c_void_p], int]
 
 
 @functools.cache
@@ -131,20 +132,28 @@ def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode()
 
 
+# Where the bindings of releases 10 and 7 hold HIP's own functions.
+_C_FUNCTIONS: Final = {"rocm.bindings.hip": "rocm.bindings.cyhip", "hip.hip": "hip.chip"}
+
+
 def _raw(call: str, declared: bytes) -> Any:
     """A function of HIP as the bindings hold it, to be called with C values: half of what their Python function costs.
     None from bindings that don't show it with just this declaration.
     """
-    for module in ("rocm.bindings.cyhip", "hip.cyhip"):
-        if importlib.util.find_spec(module.partition(".")[0]) is None:
-            continue
-        try:
-            capsule = importlib.import_module(module).__pyx_capi__[call]
-        except (ImportError, AttributeError, KeyError):
-            continue
-        if _capsule_name(capsule) == declared:
-            return ctypes.CFUNCTYPE(ctypes.c_int)(_capsule_pointer(capsule, declared))
-    return None
+    try:
+        capsule = importlib.import_module(_C_FUNCTIONS[_hip().__name__]).__pyx_capi__[call]
+    except (ImportError, AttributeError, KeyError):
+        return None
+    if _capsule_name(capsule) != declared:
+        return None
+    return ctypes.CFUNCTYPE(ctypes.c_int)(_capsule_pointer(capsule, declared))
+
+
+def _through_bindings(*call: Any) -> int:
+    """A launch by the bindings' own function, for those without the C one."""
+    *arguments, extra = call
+    (status,) = _hip().hipModuleLaunchKernel(*arguments, extra.value)
+    return int(status)
 
 
 _SET_DEVICE: Final = b"enum hipError_t (int)"
@@ -172,17 +181,16 @@ class HipDriver:
     _functions: dict[int, list[int]] = field(init=False, factory=dict)
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _buffers: LaunchBuffers = field(init=False, factory=lambda: LaunchBuffers(pointer=1, size=2, end=3))
-    _launch: Any = field(init=False)  # the bindings' function
     _raw_launch: Any = field(init=False)
     _raw_select: Any = field(init=False)
     _c_ordinal: ctypes.c_int = field(init=False)
-    _calls: dict[tuple[int, Dims, Dims, int, int], tuple[Any, ...]] = field(init=False, factory=dict)
+    _calls: dict[tuple[int, Dims, Dims, int, int], Launcher] = field(init=False, factory=dict)
     _success: Any = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.info = _info(self.ordinal)
         self._several = device_count() > 1
-        self._launch, self._success = _hip().hipModuleLaunchKernel, _hip().hipError_t.hipSuccess
+        self._success = _hip().hipError_t.hipSuccess
         self._raw_launch = _raw("hipModuleLaunchKernel", _LAUNCH)
         self._raw_select, self._c_ordinal = _raw("hipSetDevice", _SET_DEVICE), ctypes.c_int(self.ordinal)
 
@@ -328,26 +336,25 @@ class HipDriver:
     def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
         if self._several:
             self._select()
-        extra = self._buffers.filled(arguments)
-        if self._raw_launch is None:
-            kernel, queue = self._objects[function], self._objects[stream] if stream else None
-            (status,) = self._launch(kernel, *grid, *block, shared_bytes, queue, None, extra.value)
-        else:
-            key = (function, grid, block, shared_bytes, stream)
-            call = self._calls.get(key) or self._call(key)
-            status = self._raw_launch(*call, extra)
+        key = (function, grid, block, shared_bytes, stream)
+        call = self._calls.get(key) or self._launcher(*key)
+        status = call(self._buffers.filled(arguments))
         if status:
             raise _error("hipModuleLaunchKernel", _hip().hipError_t(status))
 
-    def _call(self, key: tuple[int, Dims, Dims, int, int]) -> tuple[Any, ...]:
-        """A launch's arguments as C values, all but where the kernel's own are."""
-        function, grid, block, shared_bytes, stream = key
+    def _launcher(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int) -> Launcher:
+        """HIP's function with all that a launch passes but where the kernel's arguments are."""
+        kernel, queue = self._objects[function], self._stream(stream)
+        sizes = (*grid, *block, shared_bytes)
+        call: Launcher
+        if self._raw_launch is None:
+            call = functools.partial(_through_bindings, kernel, *sizes, queue, None)
+        else:
+            where = ctypes.c_void_p(int(queue) if stream else None), ctypes.c_void_p()
+            call = functools.partial(self._raw_launch, ctypes.c_void_p(int(kernel)), *map(ctypes.c_uint, sizes), *where)
         if len(self._calls) >= _KEPT_CALLS:
             self._calls.clear()
-        kernel, queue = int(self._objects[function]), int(self._objects[stream]) if stream else 0
-        sizes = map(ctypes.c_uint, (*grid, *block, shared_bytes))
-        call = (ctypes.c_void_p(kernel), *sizes, ctypes.c_void_p(queue), ctypes.c_void_p())
-        self._calls[key] = call
+        self._calls[function, grid, block, shared_bytes, stream] = call
         return call
 
     def _stream(self, stream: int) -> Any:

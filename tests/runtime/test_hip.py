@@ -12,6 +12,7 @@ import pytest
 
 import rocmkern as rk
 from rocmkern import drivers
+from rocmkern.drivers import hip
 from rocmkern.errors import (
     ClosedError,
     CodeObjectError,
@@ -50,6 +51,18 @@ def test_first_real_device_is_the_default(double: Double, monkeypatch: pytest.Mo
     assert rk.Device().name == "hip:1"
 
 
+@pytest.fixture(params=["C function", "bindings"])
+def launching(request: pytest.FixtureRequest, double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches and hipSetDevice through the C functions that the bindings hold, and through the bindings' own, as with
+    a release that hides them.
+    """
+    if request.param == "bindings":
+        monkeypatch.setattr(hip, "_raw", lambda call, declared: None)
+    driver = rk.Device("hip:0").driver
+    assert [f is None for f in (driver._raw_launch, driver._raw_select)] == [request.param == "bindings"] * 2
+
+
+@pytest.mark.usefixtures("launching")
 def test_launch_arrives_as_given(double: Double) -> None:
     """Grid, block, LDS, stream and the argument block, byte for byte, at the offsets of the metadata."""
     device = rk.Device("hip:0")
@@ -105,6 +118,7 @@ def test_launches_of_threads_do_not_mix(double: Double) -> None:
     assert arrived == {f"{n}{f'0{n}' * 7}": 200 for n in range(1, 9)}
 
 
+@pytest.mark.usefixtures("launching")
 def test_every_call_is_made_on_the_objects_device(double: Double) -> None:
     """With several devices, memory and launches go to the device they belong to, whatever was used last."""
     first, second = rk.Device("hip:0"), rk.Device("hip:1")
@@ -112,6 +126,10 @@ def test_every_call_is_made_on_the_objects_device(double: Double) -> None:
     second.alloc(1024)
     first.alloc(2048)
     assert [line.split()[-1] for line in double.log("hipMalloc")] == ["0", "1", "0"]
+    functions = [rk.Module.load_data(IMAGE, device).get_function("store_one") for device in (first, second)]
+    for function in functions * 2:
+        function(function.module.device.alloc(8), grid=1, block=64)
+    assert [line.split()[-3] for line in double.log("hipModuleLaunchKernel")] == ["0", "1", "0", "1"]
 
 
 def test_copies_round_trip(double: Double) -> None:
@@ -186,6 +204,7 @@ def test_events_time(double: Double) -> None:
         _ = end - start
 
 
+@pytest.mark.usefixtures("launching")
 @pytest.mark.parametrize(
     ("call", "status", "error", "words"),
     [
