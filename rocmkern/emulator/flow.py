@@ -55,9 +55,9 @@ class Effects:
         if row.unit not in ("salu", "nop", "branch"):
             reads |= ALWAYS_READ
         if inst.mods.gpr_index:
-            reads |= set(range(VECTORS))  # which ones is known when it runs
+            reads |= {*range(VECTORS), *range(PAIRS, PAIRS + 64)}  # which ones is known when it runs
         whole = {r for o in inst.dst if o.kind == "s" and o.count > 1 for r in registers(o)}
-        kills = whole | (writes & {SCC})
+        kills = (set() if inst.mods.gpr_index else whole) | (writes & {SCC})
         # Lanes outside EXEC, and the other register of a pair, keep their value: no kill, so a read.
         return Effects(frozenset(reads | (writes - kills)), frozenset(writes), frozenset(kills))
 

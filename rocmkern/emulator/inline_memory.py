@@ -41,7 +41,7 @@ class InlineMemory:
     def emit(self) -> None:
         if self.inst.encoding == "SMEM" and self.access.op == "load":
             self._scalar()
-        elif self.regs.full and self.access.op in ("load", "store") and not (self.inst.mods.lds or self.access.place):
+        elif self.regs.full and self._is_plain:
             if self.inst.encoding in GLOBAL:
                 self._global()
             elif self.inst.encoding in LDS:
@@ -50,6 +50,12 @@ class InlineMemory:
                 self.call(self.row, self.inst)
         else:
             self.call(self.row, self.inst)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether each lane loads or stores registers of its own at an address of its own."""
+        a = self.access
+        return a.op in ("load", "store") and not (self.inst.mods.lds or a.place or a.transpose or a.block)
 
     def _arena(self) -> tuple[Value, Value]:
         w, launch = self.writer, self.regs.launch()

@@ -22,6 +22,7 @@ WAVE_GROUP: Final = 584  # three dwords
 WAVE_PC: Final = 600  # where to translate next, with status NEEDS_CODE
 WAVE_LDS_SHADOW: Final = 608
 WAVE_EPOCH: Final = 616  # barriers passed
+WAVE_SIGNALS: Final = 624  # of a workgroup's first wave: waves that have signalled the barrier
 WAVE_TEMP: Final = 1024  # two rows for moved lanes
 WAVE_VECTORS: Final = 2048
 VECTORS: Final = 256  # rows before the accumulation registers

@@ -156,6 +156,8 @@ wave:
   store ptr %lds_shadow, ptr %ls
   %ep = getelementptr i8, ptr %w, i64 {WAVE_EPOCH}
   store i64 1, ptr %ep
+  %sg = getelementptr i8, ptr %w, i64 {WAVE_SIGNALS}
+  store i64 0, ptr %sg
   %f = getelementptr i8, ptr %w, i64 {WAVE_SCRATCH}
   %so = mul i64 %scratch_size, %i64
   %so64 = mul i64 %so, 64
@@ -286,6 +288,8 @@ check_barrier:
   br i1 %all, label %release, label %schedule
 release:
   store i32 0, ptr %pwaiting
+  %psignals = getelementptr i8, ptr %waves, i64 {WAVE_SIGNALS}
+  store i64 0, ptr %psignals
   br label %wake
 wake:
   %j = phi i32 [0, %release], [%j1, %wake_next]

@@ -7,7 +7,6 @@ to the next operation with a tail call, so a cold kernel costs no compilation wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2s
 from typing import Final
@@ -17,7 +16,7 @@ from attrs import define, field, frozen
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction, emit_atomic
 from rocmkern.emulator.addresses import SPACE_OF, Addresses
-from rocmkern.emulator.ir import INT_OF, Value, Writer
+from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.meaning.api import ROWS, Context, Row
 from rocmkern.emulator.operands import (
@@ -30,8 +29,10 @@ from rocmkern.emulator.operands import (
     implicit,
     mask_lanes,
 )
+from rocmkern.emulator.out_of_line import OutOfLine, StateRegisters
 from rocmkern.emulator.registers import Place
 from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
+from rocmkern.emulator.transposing import transposed
 
 STATIC_IMMEDIATES: Final = frozenset(
     {
@@ -50,146 +51,6 @@ STATIC_IMMEDIATES: Final = frozenset(
 )
 MEMORY: Final = frozenset({"SMEM", *SPACE_OF})
 PARAMETERS: Final = "(ptr %w, ptr %op)"
-
-
-@define
-class OutOfLine:
-    """Registers in the wave's memory, at places that the operation's fields tell."""
-
-    writer: Writer
-    inst: Inst
-    wave_size: int
-    isa: str
-    lanes: int = at.CHUNK
-    _fields: dict[int, Value] = field(factory=dict)
-
-    def wave(self) -> Value:
-        return Value(self.writer, "ptr", 0, "%w")
-
-    def operation(self) -> Value:
-        return Value(self.writer, "ptr", 0, "%op")
-
-    def _number(self, place: Place) -> int:
-        return place[1] if place[0] == "dst" else len(self.inst.dst) + place[1]
-
-    def open_field(self, number: int) -> Value:
-        if number not in self._fields:
-            pointer = self.writer.hoist(f"getelementptr i8, ptr %op, i64 {at.OP_FIELDS + 8 * number}", "ptr")
-            self._fields[number] = self.writer.hoist(f"load i64, ptr {pointer.text}, align 8", "i64")
-        return self._fields[number]
-
-    def chunks(self) -> Iterator[Value]:
-        if self.lanes == self.wave_size:
-            yield self.writer.constant("i64", 0)
-            return
-        with self.writer.loop(self.wave_size // self.lanes) as chunk:
-            yield chunk
-
-    def exec_mask(self) -> Value | None:
-        return self.special("exec", f"i{self.wave_size}").resize("i64")
-
-    def lanes_of(self, mask: Value, chunk: Value) -> Value:
-        return mask_lanes(mask, chunk, self.lanes)
-
-    def _spot(self, place: Place, register: int, chunk: Value) -> Value:
-        w = self.writer
-        if place[0] == "temp":
-            base = w.at(self.wave(), at.WAVE_TEMP + place[1] * self.wave_size * 4)
-        else:
-            base = w.at(self.rows(place), register * self.wave_size * 4)
-        return base if chunk.constant == 0 else w.at(base, chunk * (4 * self.lanes))
-
-    def vector(self, place: Place, register: int, chunk: Value) -> Value:
-        return self.writer.load(self._spot(place, register, chunk), "i32", self.lanes, 64)
-
-    def write_vector(self, place: Place, register: int, chunk: Value, value: Value, mask: Value | None) -> None:
-        w, spot = self.writer, self._spot(place, register, chunk)
-        value = value.splat(self.lanes)
-        if mask is not None:
-            value = mask.select(value, w.load(spot, "i32", self.lanes, 64))
-        w.store(value, spot, 64)
-
-    def scalar(self, place: Place, element: str) -> Value:
-        return self.writer.load(self.writer.at(self.wave(), self.open_field(self._number(place))), element, 0, 4)
-
-    def scalar_part(self, place: Place, register: int) -> Value:
-        w = self.writer
-        return w.load(w.at(w.at(self.wave(), self.open_field(self._number(place))), 4 * register), "i32", 0, 4)
-
-    def write_scalar(self, place: Place, value: Value) -> None:
-        self.writer.store(value, self.writer.at(self.wave(), self.open_field(self._number(place))), 4)
-
-    def constant(self, place: Place, element: str, bits: int) -> Value:
-        return self.open_field(self._number(place)).resize(element)
-
-    def immediate(self, which: int) -> Value:
-        return self.open_field(len(self.inst.dst) + len(self.inst.src) + which)
-
-    def special(self, name: str, element: str) -> Value:
-        spot = self.writer.at(self.wave(), at.SCALARS[name])
-        if element == "i1":
-            return self.writer.load(spot, "i32", 0, 4).ne(0)
-        return self.writer.load(spot, element, 0, 4)
-
-    def write_special(self, name: str, value: Value) -> None:
-        if value.element == "i1":
-            value = value.zext("i32")
-        self.writer.store(value, self.writer.at(self.wave(), at.SCALARS[name]), 4)
-
-    def next_pc(self) -> Value:
-        return self.pc() + self.inst.size
-
-    def pc(self) -> Value:
-        return self.writer.load(self.writer.at(self.operation(), at.OP_PC), "i64", 0, 8)
-
-    def permuted(self, place: Place, order: list[int], register: int) -> Place:
-        w, zero = self.writer, self.writer.constant("i64", 0)
-        whole = w.load(self._spot(place, register, zero), "i32", self.wave_size, 64)
-        moved = w.shuffle(whole, None, [max(source, 0) for source in order])
-        w.store(moved, self._spot(("temp", register & 1), 0, zero), 64)
-        return ("temp", register & 1)
-
-    def rows(self, place: Place) -> Value:
-        rows = self.writer.at(self.wave(), self.open_field(self._number(place)))
-        if not self._is_indexed(place):
-            return rows
-        index = self.special("m0", "i32") & 0xFF
-        return self.writer.at(rows, index.zext("i64") * (4 * self.wave_size))
-
-    def _is_indexed(self, place: Place) -> bool:
-        """Whether gfx9's register index is added to an operand."""
-        kind, number = place
-        operand = (self.inst.dst if kind == "dst" else self.inst.src)[number]
-        bit = 3 if kind == "dst" else number
-        return operand.kind == "v" and bool(self.inst.mods.gpr_index >> bit & 1)
-
-
-@define
-class StateRegisters:
-    """What `state` rows see: `meaning.api.State`."""
-
-    context: Context
-    inst: Inst
-    regs: OutOfLine
-
-    def scalar(self, which: int, element: str = "i32") -> Value:
-        operand = self.inst.src[which]
-        if operand.kind in CONSTANTS:
-            return self.regs.constant(("src", which), INT_OF.get(element, element), 0).bits(element)
-        return self.regs.scalar(("src", which), element)
-
-    def rows(self, which: int | str) -> Value:
-        return self.regs.rows(("dst", 0) if isinstance(which, str) else ("src", which))
-
-    def offset(self) -> Value:
-        return self.regs.immediate(0)
-
-    def exec_mask(self) -> Value:
-        return implicit(self.regs, "exec")
-
-    def write_scalar(self, value: Value) -> None:
-        if self.inst.dst[0].value != NULL:
-            self.regs.write_scalar(("dst", 0), value)
 
 
 def is_to_lds(inst: Inst) -> bool:
@@ -420,6 +281,13 @@ class HandlerBuilder:
         if access.place == "wave":
             self._count_lanes(w, regs, function, mask, wheres[0])
             return
+        if access.block:
+            rows = regs.rows(result or data[0])
+            self._block(w, regs, function, mask, wheres[0], rows)
+            return
+        if access.transpose is not None and result:
+            self._transposed(w, regs, function, mask, wheres[0], regs.rows(result), *access.transpose)
+            return
         for which, spots in enumerate(wheres):
             skip = which * access.bits // 32 * access.count * self.wave_size * 4
             null = Value(w, "ptr", 0, "null")
@@ -443,6 +311,42 @@ class HandlerBuilder:
         old = w.load(w.at(results, first.shl(2)), "i32", 0, 4)
         for chunk in regs.chunks():
             regs.write_vector(("dst", 0), 0, chunk, old, regs.lanes_of(mask, chunk))
+
+    def _block(
+        self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, spots: Value, rows: Value
+    ) -> None:
+        """32 registers and dwords that follow each other, those that M0 has a bit for."""
+        chosen, places, null = regs.special("m0", "i32"), w.buffer(8 * self.wave_size), Value(w, "ptr", 0, "null")
+        with w.loop(32) as i, w.when((chosen.lshr(i) & 1).ne(0)):
+            for chunk in regs.chunks():
+                spot = chunk * (8 * regs.lanes)
+                w.store(w.load(w.at(spots, spot), "i64", regs.lanes, 64) + i.shl(2), w.at(places, spot), 64)
+            row = w.at(rows, i * (4 * self.wave_size))
+            both = (null, row) if function.access.op == "load" else (row, null)
+            self._call(w, function, mask, places, *both)
+
+    def _transposed(
+        self,
+        w: Writer,
+        regs: OutOfLine,
+        load: AccessFunction,
+        mask: Value,
+        spots: Value,
+        rows: Value,
+        bits: int,
+        group: int,
+    ) -> None:
+        """Loaded, then exchanged between the lanes of each group."""
+        count, size = load.access.count, self.wave_size
+        buffer = w.buffer(4 * size * count)
+        for i in range(count):
+            w.store(w.constant("i32", 0, size), w.at(buffer, 4 * size * i), 64)
+        self._call(w, load, mask, spots, Value(w, "ptr", 0, "null"), buffer)
+        loaded = [w.load(w.at(buffer, 4 * size * i), "i32", size, 64) for i in range(count)]
+        active = mask_lanes(mask, w.constant("i64", 0), size)
+        for i, value in enumerate(transposed(w, loaded, bits, group)):
+            row = w.at(rows, 4 * size * i)
+            w.store(active.select(value, w.load(row, "i32", size, 64)), row, 64)
 
     def _through_lds(self, w: Writer, regs: OutOfLine, memory: AccessFunction, mask: Value, spots: Value) -> None:
         """Between memory and LDS, lane after lane from M0 and the immediate on: a dword each, or four where it is more.

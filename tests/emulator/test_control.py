@@ -281,3 +281,29 @@ def test_compare_with_a_16_bit_literal_reads_its_register(target: str, x: int) -
     out = np.full(64, 7, np.uint32)
     bench(LITERAL_COMPARE, target).run("differs", np.uint32(x), out)
     assert (out == (x != 0x1100)).all()
+
+
+ELECTION = """
+KERNEL void elect(unsigned *out, unsigned phases) {
+    __attribute__((shared)) static volatile unsigned done;
+    unsigned wave = __builtin_amdgcn_workitem_id_x() >> 5, lane = __builtin_amdgcn_workitem_id_x() & 31;
+    if (wave == 0) done = 0;
+    for (unsigned phase = 0; phase < phases; ++phase) {
+        __builtin_amdgcn_s_barrier();
+        while (phase % 2 && wave == 0 && done < phase) {}
+        bool first = __builtin_amdgcn_s_barrier_signal_isfirst(-1);
+        if (wave == 3) done = phase;
+        if (lane == 0) out[(__builtin_amdgcn_workgroup_id_x() * phases + phase) * 4 + wave] = first ? 1 : 2;
+        __builtin_amdgcn_s_barrier_wait(-1);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_one_wave_is_first_at_a_barrier(compiled: bool) -> None:
+    """gfx12 tells the wave that signals first, in every round; the one that waits for others is not."""
+    out = np.zeros((3, 6, 4), np.uint32)
+    bench(ELECTION, "gfx1201", (), compiled).run("elect", out, np.uint32(6), grid=3, block=128)
+    assert (np.sort(out, -1) == [1, 2, 2, 2]).all()
+    assert (out[:, 1::2, 0] == 2).all()

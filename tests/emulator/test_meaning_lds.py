@@ -291,16 +291,24 @@ def test_counting_bits_below_a_lane(target: str, seed: int, mask: int) -> None:
     np.testing.assert_array_equal(outcome.vector(10), np.where(active(mask, on.lanes), x + below, old))
 
 
-@pytest.mark.parametrize("name", ["v_permlane16_b32", "v_permlanex16_b32"])
-@pytest.mark.parametrize("target", ["gfx1030", "gfx1100", "gfx1201"])
+PERMUTES = [(t, n) for t in ("gfx1030", "gfx1100", "gfx1201") for n in ("v_permlane16", "v_permlanex16")]
+
+
+@pytest.mark.parametrize(("target", "name"), PERMUTES)
 @settings(max_examples=8, deadline=None)
 @given(seed=seeds, mask=masks, fetches=st.booleans(), bounded=st.booleans())
 def test_rdna_permutes_within_and_across_rows(
     target: str, name: str, seed: int, mask: int, fetches: bool, bounded: bool
 ) -> None:
-    """A nibble per lane of the row selects; op_sel is fetch-inactive and bound-control."""
-    tail = f" op_sel:[{int(fetches)},{int(bounded)}]" if fetches or bounded else ""
-    on = bench(target, {"k": f"{name} v10, v2, s24, s25{tail}"})
+    """A nibble per lane of the row selects, gfx12 has it in a vector register too; op_sel is fetch-inactive and
+    bound-control.
+    """
+    sources = {"": "s24, s25", "_var": "v4"} if target == "gfx1201" else {"": "s24, s25"}
+    texts = {
+        f"k{form}{f}{b}": f"{name}{form}_b32 v10, v2, {source}" + f" op_sel:[{f},{b}]" * (f or b)
+        for form, source in sources.items() for f in (0, 1) for b in (0, 1)
+    }  # fmt: skip
+    on = bench(target, texts)
     rng = np.random.default_rng(seed)
     x, old = (integers(rng, "u32", on.lanes) for _ in range(2))
     selector = int(rng.integers(0, 2**63))
@@ -311,8 +319,12 @@ def test_rdna_permutes_within_and_across_rows(
         source = row | selector >> 4 * (lane & 15) & 15
         if lanes[lane] and (lanes[source] or fetches or bounded):
             wanted[lane] = x[source] if lanes[source] or fetches else 0
-    outcome = on.run("k", {2: x, 10: old}, exec_mask=mask, scalars=(selector & 0xFFFFFFFF, selector >> 32))
-    np.testing.assert_array_equal(outcome.vector(10), wanted)
+    own = np.array([selector >> 4 * (lane & 15) & 15 for lane in range(on.lanes)], np.uint32) | np.uint32(0xABCD0)
+    halves = (selector & 0xFFFFFFFF, selector >> 32)
+    for form in sources:
+        key = f"k{form}{int(fetches)}{int(bounded)}"
+        outcome = on.run(key, {2: x, 4: own, 10: old}, exec_mask=mask, scalars=halves)
+        np.testing.assert_array_equal(outcome.vector(10), wanted)
 
 
 @settings(max_examples=6, deadline=None)

@@ -106,6 +106,9 @@ def logic(bits: int) -> Table:
         f"s_flbit_i32_b{bits} s_clz_i32_u{bits}": ("i32", kind, untouched(lambda a: last(a, bits))),
         f"s_mov_b{bits}": (kind, kind, untouched(lambda a: a)),
         f"s_wqm_b{bits}": (kind, kind, nonzero(lambda a: sum(15 << i for i in range(0, bits, 4) if a >> i & 15), kind)),
+        f"s_quadmask_b{bits}": (
+            kind, kind, nonzero(lambda a: sum(1 << i // 4 for i in range(0, bits, 4) if a >> i & 15), kind)
+        ),
     }  # fmt: skip
 
 

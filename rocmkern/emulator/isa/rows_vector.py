@@ -98,7 +98,7 @@ v_movreld_b32              1  1  -    -   -   -  66  66  66
 v_movrels_b32              1  1  -    -   -   -  67  67  67
 v_movrelsd_b32             1  1  -    -   -   -  68  68  68
 v_movrelsd_2_b32           1  1  -    -   -   -  72  72  72
-v_swaprel_b32              1  1  x    -   -   - 104 104 104
+v_swaprel_b32              1  1  xw   -   -   - 104 104 104
 v_cvt_nearest_i32_f32      1  1  -    -   -   -   -  12  12
 v_cvt_floor_i32_f32        1  1  -    -   -   -   -  13  13
 v_mov_b16                  h  i  o    -   -   -   -  28  28

@@ -7,6 +7,9 @@ from rocmkern.emulator.isa.model import NULL, OFF, PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.isa.table import Row
 from rocmkern.emulator.isa.target import Target, Words, literal, signed
 
+# What M0 is added to, as gpr_index says it.
+RELATIVE = {"s_movrels": Mods(gpr_index=1), "s_movreld": Mods(gpr_index=8)}
+
 
 def _sources(t: Target, row: Row, codes: tuple[int, ...], words: Words, i: int) -> tuple[tuple[Operand, ...], int]:
     """Operands of the source fields and how many bytes the instruction has."""
@@ -42,7 +45,7 @@ def sop1(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     if row.src and row.src[0].kind == "q":
         return Inst(pc, 4, row.name, "SOP1", dst, imm=w & 255)
     src, size = _sources(t, row, (w & 255,), words, i)
-    return Inst(pc, size, row.name, "SOP1", dst, src)
+    return Inst(pc, size, row.name, "SOP1", dst, src, RELATIVE.get(row.name[:9], PLAIN))
 
 
 def sopc(t: Target, pc: int, words: Words, i: int) -> Inst | None:

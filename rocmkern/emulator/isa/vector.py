@@ -13,7 +13,8 @@ from rocmkern.emulator.isa.target import Target, Words, literal
 
 Codes = tuple[int, ...]
 SDWA_SGPR_DST = 1 << 15
-RELATIVE = {"v_movrels_b32": 1, "v_movreld_b32": 8, "v_movrelsd_b32": 9}  # what M0 is added to, as gpr_index says it
+# What M0 is added to, as gpr_index says it.
+RELATIVE = {"v_movrels_b32": 1, "v_movreld_b32": 8, "v_movrelsd_b32": 9, "v_movrelsd_2_b32": 9, "v_swaprel_b32": 9}
 LOAD_SCALE = "v_mfma_ld_scale_b32"
 SCALED = 128  # added to an opcode: the matrix instruction that the scales before it belong to
 FORMAT_DWORDS = (8, 8, 6, 6, 4, 8, 8, 8)  # of an operand of v_mfma_*_f8f6f4 in format fp8 bf8 fp6 bf6 fp4

@@ -124,6 +124,10 @@ class State(Protocol):
         """Pointer to a vector operand: per register `wave_size` i32, one register after the other."""
         ...
 
+    def indexed(self, which: int | str) -> Value:
+        """Pointer to scalar registers, M0 added to the operand's number."""
+        ...
+
     def offset(self) -> Value:
         """`Inst.imm` as i64."""
         ...
@@ -134,6 +138,14 @@ class State(Protocol):
 
     def write_scalar(self, value: Value) -> None:
         """Write the scalar destination."""
+        ...
+
+    def write_scc(self, value: Value) -> None:
+        """Write an i1."""
+        ...
+
+    def signals(self) -> Value:
+        """Pointer to the i64 that counts the workgroup's waves that have signalled its barrier."""
         ...
 
 
@@ -150,6 +162,8 @@ class Access:
     stride: int = 0  # bytes per unit of `imm` and `imm1` (two-address LDS forms) or of the scalar offset (scratch)
     operands: int = 1  # of a "custom" atomic, besides the old value
     place: Literal["", "lane", "wave"] = ""  # without a vector address: a dword per lane, or one for the wave
+    transpose: tuple[int, int] | None = None  # bits of the elements that lanes exchange, and lanes that do it together
+    block: bool = False  # 32 registers, those that M0 has a bit for
 
 
 Result = Value | tuple[Value, ...]

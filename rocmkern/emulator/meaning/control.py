@@ -24,7 +24,8 @@ control("s_cbranch_execnz", "branch", "exec", _set)
 control("s_cbranch_vccz", "branch", "vcc", _clear)
 control("s_cbranch_vccnz", "branch", "vcc", _set)
 
-# Memory is coherent and instructions complete in order, so waits, cache control and scheduling hints do nothing.
+# Memory is coherent and instructions complete in order, so waits, cache control and scheduling hints do nothing. There
+# are no exceptions, and no debugger for which to branch.
 control(
     """
     s_nop s_waitcnt s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_waitcnt_depctr
@@ -34,6 +35,7 @@ control(
     s_set_inst_prefetch_distance s_incperflevel s_decperflevel s_sendmsg buffer_wbinvl1 buffer_wbinvl1_vol
     buffer_wbl2 buffer_invl2 buffer_inv buffer_gl0_inv buffer_gl1_inv global_inv global_wb global_wbinv v_nop
     s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data s_prefetch_data_pc_rel s_buffer_prefetch_data ds_nop
+    v_clrexcp v_pipeflush s_cbranch_cdbgsys s_cbranch_cdbguser s_cbranch_cdbgsys_or_user s_cbranch_cdbgsys_and_user
     s_dcache_discard s_dcache_discard_x2 s_atc_probe s_atc_probe_buffer
     """,
     "nop",

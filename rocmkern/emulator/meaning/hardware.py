@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocmkern.emulator.ir import Value
+from rocmkern.emulator.isa.model import Operand
 from rocmkern.emulator.meaning.api import Context, Result, State, control, salu, state
 from rocmkern.errors import UnsupportedInstruction
 
@@ -79,6 +80,29 @@ def index_value(c: Context, index: Value, old: Value) -> Result:
 control("s_set_gpr_idx_off", "nop")
 
 # Who signals waits before it goes on to anything that depends on it, so the wait is the whole barrier.
-control("s_barrier_signal", "nop")
 control("s_barrier_wait", "barrier")
+
+
+def _signal(s: State) -> Value:
+    """How many waves had signalled before this one."""
+    barrier, w = s.inst.src[0], s.context.writer
+    if barrier != Operand("int", -1):
+        raise UnsupportedInstruction(f"{s.inst.name}: only barrier -1, the workgroup's, is known to the emulator")
+    count = w.load(s.signals(), "i64", 0, 8)
+    w.store(count + 1, s.signals(), 8)
+    return count
+
+
+@state("s_barrier_signal")
+def signal(s: State) -> None:
+    """Counts the wave."""
+    _signal(s)
+
+
+@state("s_barrier_signal_isfirst", "scc = b32")
+def signal_first(s: State) -> None:
+    """SCC: no wave of the workgroup has signalled before."""
+    s.write_scc(_signal(s).eq(0))
+
+
 control("s_wakeup s_ttracedata_imm s_gl1_inv s_version s_dcache_inv_vol s_dcache_wb_vol", "nop")

@@ -257,3 +257,13 @@ memory("ds_pk_add_f16 ds_pk_add_rtn_f16", Access("custom"), _packed_f16)
 memory("ds_pk_add_bf16 ds_pk_add_rtn_bf16", Access("custom"), _packed_bf16)
 memory("ds_wrap_rtn_b32", Access("custom", operands=2), _wrap)
 memory("ds_condxchg32_rtn_b64", Access("custom", 64), _exchange_marked)
+
+# Matrices that are transposed on the way, for matrix instructions. 8-bit ones of gfx12 are missing: which lanes
+# exchange what is not published.
+for _bits, _registers in ((16, 2), (8, 2), (4, 2), (6, 3)):
+    memory(f"ds_read_b{32 * _registers}_tr_b{_bits}", Access("load", count=_registers, transpose=(_bits, 16)))
+memory("global_load_tr_b128", Access("load", count=4, transpose=(16, 8)))
+
+for _space in ("global", "scratch"):
+    memory(f"{_space}_load_block", Access("load", block=True))
+    memory(f"{_space}_store_block", Access("store", block=True))

@@ -12,22 +12,26 @@ def _rows(s: State, pointer: Value) -> Value:
     return s.context.writer.load(pointer, "i32", s.context.wave_size, 4)
 
 
-def _permute_rows(s: State, other_row: bool) -> None:
+def _permute_rows(s: State, other_row: bool, own_selector: bool = False) -> None:
     """Each lane of a row reads the lane that its nibble of the 64-bit selector names, in its row or the one beside it.
 
-    A lane whose source is inactive keeps its old value, or gets 0 with bound_ctrl (op_sel bit 1), or fetches all the
-    same with fi (op_sel bit 0).
+    `own_selector`: the lane that the low nibble of its own second source names. A lane whose source is inactive keeps
+    its old value, or gets 0 with bound_ctrl (op_sel bit 1), or fetches all the same with fi (op_sel bit 0).
     """
     w, size, op_sel = s.context.writer, s.context.wave_size, s.context.mods.op_sel
-    selector = w.combine(s.scalar(1), s.scalar(2))
+    selector = None if own_selector else w.combine(s.scalar(1), s.scalar(2))
     mask, source = s.exec_mask(), w.buffer(4 * size)
     w.store(_rows(s, s.rows(0)), source, 64)
     with w.each_bit(mask) as lane:
-        nibble = selector.lshr((lane & (ROW - 1)).shl(2).zext("i64")).trunc("i32") & (ROW - 1)
+        own = lane.zext("i64").shl(2)
+        if selector is None:
+            nibble = w.load(w.at(s.rows(1), own), "i32", 0, 4) & (ROW - 1)
+        else:
+            nibble = selector.lshr((lane & (ROW - 1)).shl(2).zext("i64")).trunc("i32") & (ROW - 1)
         row = lane & ~(ROW - 1)
         chosen = ((row ^ ROW) if other_row else row) | nibble
         value = w.load(w.at(source, chosen.zext("i64").shl(2)), "i32", 0, 4)
-        place = w.at(s.rows("dst"), lane.zext("i64").shl(2))
+        place = w.at(s.rows("dst"), own)
         if not op_sel & 1:
             is_active = (mask.lshr(chosen.zext("i64")) & 1).ne(0)
             value = is_active.select(value, 0 if op_sel & 2 else w.load(place, "i32", 0, 4))
@@ -44,6 +48,18 @@ def permute_row(s: State) -> None:
 def permute_across_rows(s: State) -> None:
     """From the other row of each pair of rows of 16 lanes, by a scalar selector."""
     _permute_rows(s, other_row=True)
+
+
+@state("v_permlane16_var_b32")
+def permute_row_by_lane(s: State) -> None:
+    """Within each row of 16 lanes, each by its own selector."""
+    _permute_rows(s, other_row=False, own_selector=True)
+
+
+@state("v_permlanex16_var_b32")
+def permute_across_rows_by_lane(s: State) -> None:
+    """From the other row of each pair of rows of 16 lanes, each by its own selector."""
+    _permute_rows(s, other_row=True, own_selector=True)
 
 
 @state("v_permlane64_b32")

@@ -374,6 +374,17 @@ def whole_quads(c: Context, a: Value) -> Result:
     return result, result.ne(0)
 
 
+@salu("s_quadmask_b32", "b32 scc = b32")
+@salu("s_quadmask_b64", "b64 scc = b64")
+def quads(c: Context, a: Value) -> Result:
+    """A bit for each quad where any is set."""
+    result = (a | a.lshr(1) | a.lshr(2) | a.lshr(3)) & (0x1111111111111111 & (1 << a.width) - 1)
+    for shift, mask in ((3, 0x0303030303030303), (6, 0x000F000F000F000F), (12, 0x000000FF000000FF), (24, 0xFFFF)):
+        if shift < 24 or a.width == 64:
+            result = (result | result.lshr(shift)) & (mask & (1 << a.width) - 1)
+    return result, result.ne(0)
+
+
 @salu("s_getpc_b64", "b64 = pc")
 def get_pc(c: Context, pc: Value) -> Result:
     return pc

@@ -10,7 +10,7 @@ from rocmkern.emulator.meaning.api import Context, Result, valu
 
 
 @valu("v_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32", "b32 = b32")
-@valu("v_movrels_b32 v_movreld_b32 v_movrelsd_b32", "b32 = b32")
+@valu("v_movrels_b32 v_movreld_b32 v_movrelsd_b32 v_movrelsd_2_b32", "b32 = b32")
 @valu("v_mov_b64", "b64 = b64")
 @valu("v_mov_b16", "b16 = b16")
 def move(c: Context, a: Value) -> Result:
@@ -526,7 +526,7 @@ for _bits in (16, 32, 64):
         _constant_compare("t", f"{_letter}{_bits}", True)
 
 
-@valu("v_swap_b32", "b32 b32 = ^b32 b32")
+@valu("v_swap_b32 v_swaprel_b32", "b32 b32 = ^b32 b32")
 @valu("v_swap_b16", "b16 b16 = ^b16 b16")
 def swap(c: Context, a: Value, b: Value) -> Result:
     return b, a
