@@ -13,22 +13,26 @@ from tests.emulator.test_meaning_scalar import KNOWN as SCALAR
 
 SLOW = [pytest.param(target, marks=pytest.mark.slow) for target in ("gfx950", "gfx1030", "gfx1201")]
 KEPT = 4  # rows per instruction: v10, v11, the low half of VCC or of the scalar result, SCC
+TOGETHER = 48  # instructions in one program: compiling all in one takes half as long again
+Part = list[tuple[str, str]]
 FIRST = len(VECTOR_RESULTS) + len(SCALAR_RESULTS)
 
 
-def sequence(target: str) -> list[tuple[str, str]]:
-    """Name and text of the instructions that run one after another; comparisons of floats see no NaN."""
+def parts(target: str) -> list[Part]:
+    """Name and text of what each program runs, one after another; comparisons of floats see no NaN."""
     lanewise: list[Case] = [*EVERY, *HALVES, *SATURATING]
     compared = [c for c in COMPARISONS if not c.name.startswith("v_cmpx")]
-    return [
+    every = [
         *((c.name + c.suffix, c.text) for _, c in known(lanewise, (target,))),
         *((c.name, comparison_text(target, c)) for _, c in known(compared, (target,))),
         *((row.name, row.text) for t, row in SCALAR if t == target),
     ]
+    assert len(every) > 250
+    return [every[first : first + TOGETHER] for first in range(0, len(every), TOGETHER)]
 
 
-def program(target: str, alike: bool) -> str:
-    """All of them, each on fresh registers, each leaving its results in rows of its own.
+def program(target: str, part: Part, alike: bool) -> str:
+    """The part, each on fresh registers, each leaving its results in rows of its own.
 
     `alike`: inputs come from scalar registers, which the compiler of hot code sees.
     """
@@ -40,7 +44,7 @@ def program(target: str, alike: bool) -> str:
         lines += [f"v_mov_b32 v{r}, s{24 + r % 8}" for r in range(2, 12)]
     lines += ["v_mov_b32 v20, v10", "v_mov_b32 v21, v11"]
     vcc = f"v_cmp_lt_u32 {d.mask('vcc')}, v20, v21" if alike else f"s_mov_{bits} {d.mask('vcc')}, {pair}"
-    for _, text in sequence(target):
+    for _, text in part:
         lines += [
             "v_mov_b32 v10, v20",
             "v_mov_b32 v11, v21",
@@ -60,12 +64,11 @@ def program(target: str, alike: bool) -> str:
     return "\n ".join(lines)
 
 
-def results(on: Bench, target: str, mask: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
+def results(on: Bench, name: str, count: int, mask: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
     rng = np.random.default_rng(mask & 0xFFFF)
     inputs = {r: integers(rng, "u64", on.lanes) for r in (2, 4, 6, 8, 10)}
     scalars = tuple(int(v) for v in rng.integers(0, 2**32, 8))
-    rows = KEPT * len(sequence(target))
-    outcome = on.run("all", inputs, exec_mask=mask, vcc=0x5A5A3C3C0FF0F00F, scc=1, scalars=scalars, more=rows)
+    outcome = on.run(name, inputs, exec_mask=mask, vcc=0x5A5A3C3C0FF0F00F, scc=1, scalars=scalars, more=KEPT * count)
     return outcome.words[FIRST:].reshape(-1, KEPT, on.lanes)
 
 
@@ -73,13 +76,13 @@ def results(on: Bench, target: str, mask: int) -> np.ndarray[tuple[int, ...], np
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100", *SLOW])
 def test_compiled_code_equals_threaded_code(target: str, alike: bool) -> None:
     """With all lanes on and with some off; bit by bit."""
-    on = bench(target, {"all": program(target, alike)})
+    programs = {f"part{i}": part for i, part in enumerate(parts(target))}
+    on = bench(target, {name: program(target, part, alike) for name, part in programs.items()})
     masks = (-1, 0x0123456789ABCDEF, 1 << 31 | 1)
-    threaded = [results(on, target, mask) for mask in masks]
-    on.module.program.compile(on.module.kernel("all").kernel)
-    names = [name for name, _ in sequence(target)]
-    assert len(names) > 250
-    for mask, before in zip(masks, threaded, strict=True):
-        after = results(on, target, mask)
-        different = sorted({names[i] for i in np.nonzero((before != after).any((1, 2)))[0]})
-        assert different == [], hex(mask)
+    for name, part in programs.items():
+        threaded = [results(on, name, len(part), mask) for mask in masks]
+        on.module.program.compile(on.module.kernel(name).kernel)
+        for mask, before in zip(masks, threaded, strict=True):
+            after = results(on, name, len(part), mask)
+            different = sorted({part[i][0] for i in np.nonzero((before != after).any((1, 2)))[0]})
+            assert different == [], hex(mask)
