@@ -93,10 +93,24 @@ def _drop(address: int) -> None:
     _exported.pop(address, None)
 
 
+# A consumer that refuses a capsule drops it with its exception set, beside which every Python call fails: so the first
+# call puts that exception aside, and needs no other call for its arguments. Python code can't set it again, only raise
+# it, which a destructor does by printing.
+_put_aside = ctypes.pythonapi.PyErr_Fetch
+_put_aside.restype = None
+_raise = ctypes.pythonapi.PyErr_Restore
+_raise.restype, _raise.argtypes = None, (ctypes.c_void_p,) * 3
+_type, _value, _trace = (ctypes.c_void_p() for _ in range(3))
+_to_type, _to_value, _to_trace = ctypes.byref(_type), ctypes.byref(_value), ctypes.byref(_trace)
+
+
 def _drop_unused(capsule: int) -> None:
+    _put_aside(_to_type, _to_value, _to_trace)
+    pending = _type.value, _value.value, _trace.value
     for name in _FORMS:
         if _raw_is_valid(capsule, name):
             _drop(_raw_pointer(capsule, name))
+    _raise(*pending)
 
 
 _deleter = _Deleter(_drop)

@@ -99,7 +99,9 @@ def dtype(spec: object) -> DType:
         if found is not None:
             return found
     try:
-        return _BY_NUMPY[np.dtype(spec)]  # type: ignore[call-overload]  # raises for what it does not know
+        if spec is not None:  # which NumPy takes for float64
+            return _BY_NUMPY[np.dtype(spec)]  # type: ignore[call-overload]  # raises for what it does not know
+        raise KeyError
     except (KeyError, TypeError):
         names = ", ".join(d.name for d in ALL)
         raise DTypeError(f"dtype: {spec!r} is no element type here; use one of {names}") from None

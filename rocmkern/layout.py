@@ -47,7 +47,7 @@ class Layout:
         """The axes in a new order. Raises ShapeError unless `axes` names each axis once."""
         order = normal_axes(axes, self.ndim, "permute_dims")
         if len(order) != self.ndim:
-            raise ShapeError(f"permute_dims: axes {tuple(axes)} for {self.ndim} dimensions; name each axis once")
+            raise ShapeError(f"permute_dims: axes {axes} for {self.ndim} dimensions; name each axis once")
         return Layout(tuple(self.shape[a] for a in order), tuple(self.strides[a] for a in order), self.offset)
 
     def broadcast_to(self, shape: Shape) -> Layout:
@@ -215,14 +215,22 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def normal_axis(axis: int, ndim: int, operation: str) -> int:
     """An axis counted from the front. Raises AxisError (a ValueError and an IndexError) out of range."""
-    try:
-        at = as_index(axis)
-    except TypeError:
-        raise TypeError(f"{operation}: axis {axis!r} is no integer") from None
+    at = normal_integer(axis, operation, "axis")
     if not -ndim <= at < ndim:
         remedy = f"use {-ndim}..{ndim - 1}" if ndim else "there is no axis to name"
         raise AxisError(f"{operation}: axis {at} of {ndim} dimensions; {remedy}")
     return at + ndim if at < 0 else at
+
+
+def normal_integer(value: object, operation: str, what: str) -> int:
+    """A Python int of anything that counts: NumPy's integers, integer tensors without axes. Raises TypeError.
+
+    What sizes are kept under must be an int: 2.0 and True are equal to one, and no size.
+    """
+    try:
+        return int(as_index(value))  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{operation}: {what} {value!r} is no integer") from None
 
 
 def normal_axes(axes: int | Sequence[int] | None, ndim: int, operation: str) -> tuple[int, ...]:
@@ -253,7 +261,7 @@ def normal_shape(shape: int | Sequence[int], operation: str) -> Shape:
 
 def _integers(shape: int | Sequence[int], operation: str) -> Shape:
     try:
-        return tuple(as_index(n) for n in shape) if isinstance(shape, Sequence) else (as_index(shape),)
+        return tuple(int(as_index(n)) for n in (shape if isinstance(shape, Sequence) else (shape,)))
     except TypeError:
         raise TypeError(f"{operation}: shape {shape!r} is no tuple of integers") from None
 

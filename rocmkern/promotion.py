@@ -84,7 +84,8 @@ def scalar_dtype(value: Scalar) -> DType:
         return DEFAULT_FLOAT
     if isinstance(value, complex):
         return DEFAULT_COMPLEX
-    raise DTypeError(f"scalar: {value!r} is {type(value).__name__}; use bool, int, float or complex")
+    kind = type(value).__name__
+    raise DTypeError(f"scalar: a {kind} beside a tensor; use bool, int, float or complex, and asarray for arrays")
 
 
 def promote_scalar(dtype: DType, value: Scalar) -> DType:

@@ -99,9 +99,9 @@ class Tensor:
         """The elements under another shape: a view where the strides allow, else a copy."""
         return rocmkern.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]
 
-    def permute(self, *axes: int) -> Tensor:
+    def permute(self, *axes: int | tuple[int, ...]) -> Tensor:
         """The axes in a new order, a view."""
-        return self.view(self.layout.permute(axes))
+        return rocmkern.permute_dims(self, axes[0] if len(axes) == 1 else axes)  # type: ignore[arg-type]
 
     def astype(self, dtype: DType, *, copy: bool = True) -> Tensor:
         """The values in another dtype."""
@@ -155,8 +155,11 @@ class Tensor:
 
     def item(self) -> Scalar:
         """The only element as a Python number. Raises ShapeError unless there is exactly one."""
+        return self._only("item", "index it first")
+
+    def _only(self, operation: str, remedy: str) -> Scalar:
         if self.size != 1:
-            raise ShapeError(f"item: {self.size} elements in shape {self.shape}; it takes exactly one")
+            raise ShapeError(f"{operation}: {self.size} elements in shape {self.shape}, where one is wanted; {remedy}")
         value = self.numpy().reshape(())
         return float(value) if self.dtype.is_float else value.item()
 
@@ -166,7 +169,7 @@ class Tensor:
         return (values.astype(np.float64) if self.dtype.is_float else values).tolist()
 
     def __bool__(self) -> bool:
-        return bool(self.item())
+        return bool(self._only("bool", "use any() or all()"))
 
     def __int__(self) -> int:
         return int(self._real_item("int"))
@@ -198,12 +201,18 @@ class Tensor:
             raise TypeError("iter: a tensor without axes can't be iterated")
         return (self[i] for i in range(self.shape[0]))
 
+    def __contains__(self, value: object) -> bool:
+        return bool(rocmkern.any(rocmkern.equal(self, value))) if isinstance(value, _OPERANDS) else False
+
     def __repr__(self) -> str:
-        shown = self.numpy() if self.size <= _SHOWN_WHOLE else _corners(self, 0)
-        text = np.array2string(
-            shown, separator=", ", prefix="Tensor(", threshold=_SHOWN_WHOLE if shown.size == self.size else 0
-        )
-        return f"Tensor({text}, dtype={self.dtype}, device={self.device.info.name})"
+        whole = self.size <= _SHOWN_WHOLE
+        shown = self.numpy() if whole else _corners(self, 0)
+        text = np.array2string(shown, separator=", ", prefix="Tensor(", threshold=_SHOWN_WHOLE if whole else 0)
+        shape = "" if whole and shown.size else f"shape={self.shape}, "
+        return f"Tensor({text}, {shape}dtype={self.dtype}, device={self.device.info.name})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self.shape else super().__format__(spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = self.numpy()
@@ -219,15 +228,18 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False and not self.device.info.unified:
             raise ValueError(f"__array__: memory of {self.device.info.name} can't be shared with NumPy; allow a copy")
-        values = self.numpy() if copy or not self.device.info.unified else self.host_view()
+        values = self.numpy() if copy or not self.device.info.unified else self._shared()
         return values if dtype is None else values.astype(dtype, copy=False)
+
+    def _shared(self) -> np.ndarray[Any, Any]:
+        self.device.synchronize()
+        return self.host_view()
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         if not self.device.info.unified or self.dtype.numpy.kind == "V":
             raise AttributeError("__array_interface__")
-        self.device.synchronize()
-        return dict(self.host_view().__array_interface__)
+        return dict(self._shared().__array_interface__)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -390,13 +402,13 @@ class Tensor:
         return rocmkern.bitwise_right_shift(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __matmul__(self, other: Tensor) -> Tensor:
-        return rocmkern.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+        return rocmkern.matmul(self, other) if isinstance(other, _FACTORS) else NotImplemented
 
     def __rmatmul__(self, other: Tensor) -> Tensor:
-        return rocmkern.matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+        return rocmkern.matmul(other, self) if isinstance(other, _FACTORS) else NotImplemented
 
     def __imatmul__(self, other: Tensor) -> Tensor:
-        return rocmkern.matmul(self, other, out=self) if isinstance(other, Tensor) else NotImplemented
+        return rocmkern.matmul(self, other, out=self) if isinstance(other, _FACTORS) else NotImplemented
 
     def __lt__(self, other: Operand) -> Tensor:
         return rocmkern.less(self, other) if isinstance(other, _OPERANDS) else NotImplemented
@@ -431,7 +443,9 @@ class Tensor:
         return rocmkern.bitwise_invert(self)
 
 
-_OPERANDS: Final = (Tensor, bool, int, float, complex)  # what an operator takes beside a tensor
+# What an operator hands on; NumPy's arrays and numbers get our error there, which says what to do.
+_OPERANDS: Final[tuple[type[Any], ...]] = (Tensor, bool, int, float, complex, np.ndarray, np.generic)
+_FACTORS: Final = (Tensor, np.ndarray)
 
 
 class _Shared:

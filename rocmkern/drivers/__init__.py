@@ -40,6 +40,8 @@ def open(name: str | None = None) -> Driver:
     Raises DeviceNotFound if there is no such device, DriverUnavailable if its library can't be loaded.
     """
     name = default_name() if name is None else name
+    if not isinstance(name, str):
+        raise TypeError(f"open: device {name!r} is no name; use one such as {_FALLBACK!r}")
     found = _open.get(name)
     if found is not None:
         return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from rocmkern.dtypes import float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_conv
-from rocmkern.layout import Shape
+from rocmkern.layout import normal_integer
 from rocmkern.ops import tuned
 from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
@@ -31,7 +32,7 @@ def conv2d(
     groups: int = 1,
 ) -> Tensor:
     """Images (b, c, h, w) with kernels (out, c/groups, kh, kw), any layout; a pair is for height and width."""
-    images, kernels = _operands("conv2d", x, weight, groups, weight.shape[:2][::-1] if weight.ndim == 4 else ())
+    images, kernels = _operands("conv2d", x, weight, groups, over_groups=True)
     steps, pads, spread = _geometry("conv2d", stride, padding, dilation)
     size = tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
@@ -67,9 +68,11 @@ def conv_transpose2d(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv2d: images (b, c, h, w) with kernels (c, out/groups, kh, kw)."""
-    images, kernels = _operands("conv_transpose2d", x, weight, groups, weight.shape[:1] if weight.ndim == 4 else ())
+    images, kernels = _operands("conv_transpose2d", x, weight, groups, over_groups=False)
     steps, pads, spread = _geometry("conv_transpose2d", stride, padding, dilation)
     more = _pair("conv_transpose2d", output_padding)
+    if any(o >= max(s, d) for o, s, d in zip(more, steps, spread, strict=True)):
+        raise ShapeError(f"conv_transpose2d: output_padding {more}; stay below stride {steps} or dilation {spread}")
     size = tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, k, s, p, d, o in zip(images.shape[2:], kernels.shape[2:], steps, pads, spread, more, strict=True)
@@ -165,9 +168,9 @@ def max_pool2d(
     return _pooled("max_pool2d", x, window, stride, padding, dilation, ceil_mode, False)
 
 
-def interpolate(x: Tensor, size: tuple[int, int], /, *, mode: str = "nearest", align_corners: bool = False) -> Tensor:
+def interpolate(x: Tensor, size: Pair, /, *, mode: str = "nearest", align_corners: bool = False) -> Tensor:
     """Images resampled to a height and width, "nearest" or "bilinear"."""
-    images = _images("interpolate", x)
+    images, size = _images("interpolate", x), _pair("interpolate", size)
     if mode not in ("nearest", "bilinear"):
         raise ShapeError(f'interpolate: mode {mode!r}; use "nearest" or "bilinear"')
     if min(size) <= 0 or 0 in images.shape[2:]:
@@ -191,10 +194,10 @@ def _pooled(
     name: str, x: Tensor, window: Pair, stride: Pair | None, padding: Pair, dilation: Pair, ceil: bool, counts: bool
 ) -> Tensor:
     images = _images(name, x)
-    lengths, pads, spread = (_pair(name, p) for p in (window, padding, dilation))
-    steps = lengths if stride is None else _pair(name, stride)
-    if 0 in lengths + steps + spread:
-        raise ShapeError(f"{name}: window {lengths}, stride {steps}, dilation {spread}; use numbers from 1 on")
+    lengths = _pair(name, window)
+    steps, pads, spread = _geometry(name, lengths if stride is None else stride, padding, dilation)
+    if 0 in lengths:
+        raise ShapeError(f"{name}: window {lengths}; use numbers from 1 on")
     reach = tuple(d * (k - 1) + 1 for k, d in zip(lengths, spread, strict=True))
     if any(2 * p > r for p, r in zip(pads, reach, strict=True)):
         raise ShapeError(f"{name}: padding {pads} of windows that cover {reach}; use half of that at most")
@@ -220,17 +223,17 @@ def _images(name: str, x: Tensor) -> Tensor:
     """Four dimensions, in a dtype that the kernels have: f8 goes through f32."""
     if as_tensor(name, x).ndim != 4:
         raise ShapeError(f"{name}: shape {x.shape}; it takes (batch, channels, height, width)")
-    if x.dtype.kind == "bool":
-        raise DTypeError(f"{name}: dtype bool; it takes a number dtype, cast it first")
+    if x.dtype.kind in ("bool", "complex"):
+        raise DTypeError(f"{name}: dtype {x.dtype}; it takes a real number dtype, cast it or take its parts")
     return cast(x, float32) if x.dtype.short == "f8_e4m3" else x
 
 
-def _operands(name: str, x: Tensor, weight: Tensor, groups: int, channels: Shape) -> tuple[Tensor, Tensor]:
-    """Images and kernels of one dtype, whose channels fit."""
+def _operands(name: str, x: Tensor, weight: Tensor, groups: int, *, over_groups: bool) -> tuple[Tensor, Tensor]:
+    """Images and kernels of one dtype, whose channels fit: `over_groups` kernels hold a group's, else all."""
     _, dtype = device_and_dtype(name, as_tensor(name, x), as_tensor(name, weight))
     images, kernels = _images(name, cast(x, dtype)), _images(name, cast(weight, dtype))
-    wanted = channels[0] * (groups if len(channels) == 2 else 1)
-    if groups < 1 or images.shape[1] != wanted or images.shape[1] % groups:
+    wanted = weight.shape[1] * groups if over_groups else weight.shape[0]
+    if normal_integer(groups, name, "groups") < 1 or images.shape[1] != wanted or images.shape[1] % groups:
         raise ShapeError(
             f"{name}: {images.shape[1]} channels, weights {weight.shape} and {groups} groups do not fit together"
         )
@@ -238,7 +241,7 @@ def _operands(name: str, x: Tensor, weight: Tensor, groups: int, channels: Shape
 
 
 def _pair(name: str, value: Pair) -> tuple[int, int]:
-    pair = (value, value) if isinstance(value, int) else tuple(value)
+    pair = tuple(normal_integer(n, name, "number") for n in (value if isinstance(value, Sequence) else (value,) * 2))
     if len(pair) != 2 or min(pair) < 0:
         raise ShapeError(f"{name}: {value!r}; use a number or a pair of numbers from 0 on")
     return pair
@@ -269,7 +272,7 @@ def _as_image(name: str, x: Tensor) -> Tensor:
 
 
 def _finished(name: str, result: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
-    if bias is not None and bias.shape != result.shape[1:2]:
+    if bias is not None and as_tensor(name, bias).shape != result.shape[1:2]:
         raise ShapeError(
             f"{name}: a bias of shape {bias.shape} for {result.shape[1]} output channels; give it one each"
         )

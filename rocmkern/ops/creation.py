@@ -21,6 +21,7 @@ from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
+from rocmkern.ops.rows_unary import floor
 from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
 from rocmkern.runtime import Device, default_device
 from rocmkern.tensor import Foreign, Tensor
@@ -173,7 +174,7 @@ def full(
 
     Raises DTypeError for a number of a kind that the dtype can't hold, ScalarRangeError beyond an integer's range.
     """
-    if isinstance(fill_value, Tensor):
+    if isinstance(fill_value, Tensor | np.generic):
         fill_value = fill_value.item()
     wanted = scalar_dtype(fill_value) if dtype is None else as_dtype(dtype)
     if isinstance(fill_value, float) and not (wanted.is_float or wanted.is_complex):
@@ -242,21 +243,34 @@ def arange(
     """Numbers from start up to but without stop: int64 for integers, else float32. Raises ShapeError for step 0."""
     if dtype is not None and as_dtype(dtype).is_complex:
         return cast(arange(start, stop, step, dtype=part_of(as_dtype(dtype)), device=device), as_dtype(dtype))
-    low, high = (0, start) if stop is None else (start, stop)
-    if step == 0:
+    low, high, by = (_real("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step)))
+    if by == 0:
         raise ShapeError("arange: step 0 never arrives; use another")
-    integers = all(isinstance(v, int) for v in (low, high, step))
-    count = len(range(low, high, step)) if integers else max(0, math.ceil((high - low) / step))  # type: ignore[arg-type]
+    if isinstance(low, int) and isinstance(high, int) and isinstance(by, int):
+        integers, count = True, len(range(low, high, by))
+    else:
+        integers, steps = False, (high - low) / by
+        if not math.isfinite(steps):
+            raise ShapeError(f"arange: from {low} to {high} by {by} there is no end of numbers; use finite ones")
+        count = max(0, math.ceil(steps))
     wanted = (DEFAULT_INT if integers else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
     if wanted is bool_:
         raise DTypeError("arange: dtype bool; use a number dtype")
-    last = low + step * max(count - 1, 0)
+    last = low + by * max(count - 1, 0)
     if not integers and wanted.is_integer:
-        return cast(_ramp(count, low, step, last, float64, device), wanted)
+        return cast(_ramp(count, low, by, last, float64, device), wanted)
     if count and integers:
         check_range(low, wanted, "arange")
         check_range(last, wanted, "arange")
-    return _ramp(count, low, step, last, wanted, device)
+    return _ramp(count, low, by, last, wanted, device)
+
+
+def _real(operation: str, value: object) -> int | float:
+    """A Python number, also of NumPy's numbers and of a tensor of one element."""
+    number = value.item() if isinstance(value, Tensor | np.generic) else value
+    if isinstance(number, int | float):
+        return number
+    raise DTypeError(f"{operation}: {value!r} is no real number")
 
 
 def linspace(
@@ -270,9 +284,9 @@ def linspace(
     endpoint: bool = True,
 ) -> Tensor:
     """`num` evenly spaced numbers from start to stop, the last being stop unless `endpoint=False`; by default float32,
-    or complex64 where an end is complex.
+    or complex64 where an end is complex; rounded down for an integer dtype.
     """
-    normal_shape(num, "linspace")
+    num = normal_shape(num, "linspace")[0]
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     wanted = (DEFAULT_COMPLEX if complex_ends else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
     if wanted.is_complex:
@@ -285,7 +299,7 @@ def linspace(
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
     last = stop if endpoint and num > 1 else start + step * max(num - 1, 0)
     if not wanted.is_float:
-        return cast(_ramp(num, start, step, last, float64, device), wanted)
+        return cast(floor(_ramp(num, start, step, last, float64, device)), wanted)
     return _ramp(num, start, step, last, wanted, device)
 
 

@@ -268,7 +268,9 @@ def filled(like: Tensor, value: Scalar) -> Tensor:
 
 def destination(out: Tensor | None, shape: Shape, dtype: DType, device: Device, *operands: Tensor) -> Tensor:
     """Where the kernel writes: `out` itself where it fits, is contiguous and no operand reads it otherwise."""
-    if out is None or out.dtype is not dtype or out.shape != shape or not out.is_contiguous:
+    if not isinstance(out, Tensor) or out.dtype is not dtype or out.shape != shape or not out.is_contiguous:
+        return empty(shape, dtype, device)
+    if out.device.driver is not device.driver:
         return empty(shape, dtype, device)
     if any(t.memory is out.memory and t.layout != out.layout for t in operands):
         return empty(shape, dtype, device)
@@ -278,10 +280,11 @@ def destination(out: Tensor | None, shape: Shape, dtype: DType, device: Device, 
 def finish(operation: str, result: Tensor, out: Tensor | None) -> Tensor:
     """The result, in `out` where one was given.
 
-    Raises ShapeError where `out` has another shape, DTypeError where it has another dtype.
+    Raises ShapeError where `out` has another shape or is elsewhere, DTypeError where it has another dtype.
     """
     if out is None or out is result:
         return result
+    same_device(operation, result.device, as_tensor(f"{operation}, out", out))
     if out.dtype is not result.dtype:
         raise DTypeError(f"{operation}: the result is {result.dtype}, out is {out.dtype}; cast an operand first")
     if out.shape != result.shape:

@@ -9,7 +9,7 @@ from rocmkern.dtypes import bool_, int64
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.plans import BLOCK
-from rocmkern.layout import broadcast_shapes, normal_axis
+from rocmkern.layout import broadcast_shapes, normal_axis, normal_integer
 from rocmkern.ops import prepared
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
@@ -170,17 +170,22 @@ def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tens
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each element, or each slice along an axis, several times in a row; `repeats` may say how often for each."""
+    """Each element, or each slice along an axis, several times in a row; `repeats` may say how often for each.
+
+    Raises ShapeError for a negative number of times.
+    """
     if axis is None:
         return repeat(reshape(as_tensor("repeat", x), -1), repeats, axis=0)
     at = normal_axis(axis, as_tensor("repeat", x).ndim, "repeat")
-    if isinstance(repeats, int):
-        if repeats < 0:
-            raise ShapeError(f"repeat: {repeats} times; use 0 or more")
-        wide = broadcast_to(expand_dims(x, axis=at + 1), (*x.shape[: at + 1], repeats, *x.shape[at + 1 :]))
-        return reshape(duplicate(wide), (*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :]))
-    if index_tensor("repeat", repeats).ndim > 1:
-        raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; use one dimension")
+    if not isinstance(repeats, Tensor):
+        times = normal_integer(repeats, "repeat", "number of times")
+        if times < 0:
+            raise ShapeError(f"repeat: {times} times; use 0 or more")
+        wide = broadcast_to(expand_dims(x, axis=at + 1), (*x.shape[: at + 1], times, *x.shape[at + 1 :]))
+        return reshape(duplicate(wide), (*x.shape[:at], x.shape[at] * times, *x.shape[at + 1 :]))
+    same_device("repeat", x.device, index_tensor("repeat", repeats))
+    if repeats.ndim > 1 or (repeats.ndim and repeats.size not in (1, x.shape[at])):
+        raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; give one for each")
     if repeats.dtype.kind == "signed" and repeats.size and int(lowest(repeats)) < 0:
         raise ShapeError(f"repeat: {int(lowest(repeats))} times; use 0 or more")
     ends = cumulative_sum(cast(broadcast_to(repeats, (x.shape[at],)), int64))
@@ -190,5 +195,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
 def one_hot(x: Tensor, depth: int, /) -> Tensor:
     """For each index a row of `depth` zeros with a one at it, as float32."""
-    ids = checked_ids(index_tensor("one_hot", x), depth, -1, "one_hot")
-    return cast(equal(expand_dims(ids, axis=-1), arange(depth, device=x.device)), DEFAULT_FLOAT)
+    length = normal_integer(depth, "one_hot", "depth")
+    if length < 0:
+        raise ShapeError(f"one_hot: depth {length}; use 0 or more")
+    ids = checked_ids(index_tensor("one_hot", x), length, -1, "one_hot")
+    return cast(equal(expand_dims(ids, axis=-1), arange(length, device=x.device)), DEFAULT_FLOAT)

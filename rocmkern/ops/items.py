@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import prod
 from operator import index as as_index
 from types import EllipsisType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from attrs import frozen
 
 from rocmkern.dtypes import bool_, complex128, int64
-from rocmkern.errors import DTypeError, IndexOutOfRange
+from rocmkern.errors import DTypeError, IndexOutOfRange, ShapeError
 from rocmkern.layout import Shape, broadcast_shapes
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full
@@ -24,9 +24,10 @@ from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
 from rocmkern.ops.rows_binary import add, multiply, not_equal
 from rocmkern.ops.sorting import argsort
-from rocmkern.promotion import promote, promote_scalar
+from rocmkern.promotion import scalar_dtype
 from rocmkern.tensor import Operand, Tensor
 
+_RANK: Final = {"float": 1, "complex": 2}  # what a dtype of a lower rank would lose
 Entry = int | slice | Tensor | EllipsisType | None
 
 
@@ -78,7 +79,7 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     Raises DTypeError for a float into an integer tensor or a complex number into a real one, ShapeError where the value
     does not broadcast.
     """
-    source = _value(x, value)
+    source = _value(as_tensor("set_item", x), value)
     if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
         write(where(key, source, x), x)
         return
@@ -93,12 +94,19 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
 
 
 def _value(x: Tensor, value: Operand) -> Tensor:
-    if isinstance(value, Tensor | bool | int | float | complex):
-        dtype = promote(x.dtype, value.dtype) if isinstance(value, Tensor) else promote_scalar(x.dtype, value)
-        if dtype.kind in ("float", "complex") and dtype.kind != x.dtype.kind and not x.dtype.is_complex:
-            raise DTypeError(f"set_item: a {dtype.kind} number into a {x.dtype} tensor; cast it first")
-        return operand("set_item", value, x.dtype, x.device)
-    return cast(asarray(value, device=x.device), x.dtype)
+    source: Operand
+    if isinstance(value, bool | int | float | complex):
+        source, kind = value, scalar_dtype(value).kind
+    elif hasattr(value, "dtype"):
+        source = value if isinstance(value, Tensor) else asarray(value, device=x.device)
+        kind = source.dtype.kind
+    else:  # a list in x's dtype at once: floats would be float32 otherwise, integers out of range would wrap
+        source = asarray(value, dtype=x.dtype, device=x.device)
+        numbers = np.asarray(value, object).reshape(-1).tolist()
+        kind = "float" if any(isinstance(n, float | np.floating) for n in numbers) else x.dtype.kind
+    if _RANK.get(kind, 0) > _RANK.get(x.dtype.kind, 0):
+        raise DTypeError(f"set_item: a {kind} number into a {x.dtype} tensor; cast it first")
+    return operand("set_item", source, x.dtype, x.device)
 
 
 def _fit(value: Tensor, shape: Shape) -> Tensor:
@@ -121,9 +129,16 @@ def _resolve(x: Tensor, key: Any) -> Tensor | Selection:
     before = [e for e in entries[: advanced[0]] if e is not Ellipsis]
     place = len(before) if together else 0
     tensors = [(a, e) for a, e in enumerate(kept) if isinstance(e, Tensor)]
-    shape = broadcast_shapes(*[t.shape for _, t in tensors])
-    ids = tuple((a, checked_ids(broadcast(t, shape), view.shape[a], a, "index")) for a, t in tensors)
+    shape = _common_shape([t for _, t in tensors])
+    ids = tuple((a, broadcast(checked_ids(t, view.shape[a], a, "index"), shape)) for a, t in tensors)
     return Selection(view, ids, place, unique)
+
+
+def _common_shape(ids: list[Tensor]) -> Shape:
+    try:
+        return broadcast_shapes(*[t.shape for t in ids])
+    except ShapeError as error:
+        raise IndexOutOfRange(f"index: {error}; index tensors broadcast to one shape") from None
 
 
 def _basic(entries: list[Entry]) -> list[int | slice | None]:
@@ -163,7 +178,7 @@ def _entry(x: Tensor, entry: Any) -> Any:
         return entry
     if isinstance(entry, bool | np.bool_):
         return asarray(bool(entry), device=x.device)
-    if isinstance(entry, list | np.ndarray):
+    if isinstance(entry, list | tuple | range | np.ndarray):
         values = asarray(entry, device=x.device)
         return _entry(x, values if values.size or values.dtype is bool_ else cast(values, int64))
     try:

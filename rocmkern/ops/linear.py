@@ -11,7 +11,7 @@ from rocmkern.dtypes import DType, bool_, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
 from rocmkern.kernels.plans import LaunchPlan
-from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis
+from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import specialized, tuned
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.composed import conj
@@ -171,11 +171,14 @@ def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """The sum of products over pairs of axes: the last `axes` of x1 with the first of x2, or those named."""
     left, right, _ = _operands("tensordot", x1, x2)
-    if isinstance(axes, int):
-        if axes < 0 or axes > min(left.ndim, right.ndim):
-            raise ShapeError(f"tensordot: {axes} axes of {left.ndim} and {right.ndim} dimensions")
-        first, second = tuple(range(left.ndim - axes, left.ndim)), tuple(range(axes))
+    if not isinstance(axes, Sequence):
+        count = normal_integer(axes, "tensordot", "number of axes")
+        if not 0 <= count <= min(left.ndim, right.ndim):
+            raise ShapeError(f"tensordot: {count} axes of {left.ndim} and {right.ndim} dimensions")
+        first, second = tuple(range(left.ndim - count, left.ndim)), tuple(range(count))
     else:
+        if len(axes) != 2:
+            raise ShapeError(f"tensordot: axes {axes!r}; give a number, or the axes of x1 and those of x2")
         first = normal_axes(axes[0], left.ndim, "tensordot")
         second = normal_axes(axes[1], right.ndim, "tensordot")
     summed = [left.shape[a] for a in first]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as as_index
 
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import ShapeError
-from rocmkern.layout import Shape, complete_shape, normal_axes, normal_axis, normal_shape
+from rocmkern.layout import Shape, complete_shape, normal_axes, normal_axis, normal_integer, normal_shape
 from rocmkern.layout import broadcast_shapes as common_shape
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import DeviceLike, asarray
@@ -81,7 +80,7 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
 
 def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     """New axes of length 1 at the named places of the result; a view."""
-    places = (axis,) if isinstance(axis, int) else tuple(axis)
+    places = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     layout = as_tensor("expand_dims", x).layout
     for at in sorted(normal_axes(places, x.ndim + len(places), "expand_dims")):
         layout = layout.expand(at)
@@ -116,11 +115,11 @@ def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors one after another along an axis; flat ones of all elements where the axis is None."""
-    arrays = list(arrays)
-    if not arrays:
+    given = [as_tensor("concat", a) for a in arrays]
+    if not given:
         raise ShapeError("concat: no tensors; give at least one")
-    device, dtype = device_and_dtype("concat", *arrays)
-    parts = [reshape(a, -1) for a in arrays] if axis is None else list(arrays)
+    device, dtype = device_and_dtype("concat", *given)
+    parts = [reshape(a, -1) for a in given] if axis is None else given
     at = normal_axis(axis or 0, parts[0].ndim, "concat")
     rest = [(*p.shape[:at], *p.shape[at + 1 :]) for p in parts]
     if len({p.ndim for p in parts}) > 1 or len(set(rest)) > 1:
@@ -136,13 +135,13 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
-    arrays = list(arrays)
-    if not arrays:
+    given = [as_tensor("stack", a) for a in arrays]
+    if not given:
         raise ShapeError("stack: no tensors; give at least one")
-    if len({as_tensor("stack", a).shape for a in arrays}) > 1:
-        raise ShapeError(f"stack: shapes {', '.join(str(a.shape) for a in arrays)} differ")
-    at = normal_axis(axis, arrays[0].ndim + 1, "stack")
-    return concat([expand_dims(a, axis=at) for a in arrays], axis=at)
+    if len({a.shape for a in given}) > 1:
+        raise ShapeError(f"stack: shapes {', '.join(str(a.shape) for a in given)} differ")
+    at = normal_axis(axis, given[0].ndim + 1, "stack")
+    return concat([expand_dims(a, axis=at) for a in given], axis=at)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
@@ -155,7 +154,7 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] 
     """Elements moved along axes, those beyond the end to the front; over the flat tensor where the axis is None."""
     if axis is None:
         return reshape(roll(reshape(as_tensor("roll", x), -1), shift, axis=0), x.shape)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     shifts = tuple(shift) if isinstance(shift, Sequence) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         if len(axes) != 1 and len(shifts) != 1:
@@ -164,7 +163,7 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] 
     result = as_tensor("roll", x)
     for at, by in zip((normal_axis(a, x.ndim, "roll") for a in axes), shifts, strict=True):
         n = result.shape[at]
-        cut = -as_index(by) % n if n else 0
+        cut = -normal_integer(by, "roll", "shift") % n if n else 0
         if cut:
             low, high = result.layout.narrow(at, 0, cut), result.layout.narrow(at, cut, n - cut)
             result = concat([result.view(high), result.view(low)], axis=at)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import sqrt as root
 
 from rocmkern.dtypes import DType, float32
-from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.elementwise import as_tensor, same_device
 from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.indexing import gather, select, where
+from rocmkern.ops.indexing import gather, index_tensor, select, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis, squeeze
@@ -86,7 +86,7 @@ def _per_column(operation: str, t: Tensor | None, x: Tensor) -> Tensor | None:
         raise ShapeError(f"{operation}: no dimensions; it takes rows, one dimension or more")
     if t is None:
         return None
-    same_device(operation, x.device, t)
+    same_device(operation, x.device, as_tensor(operation, t))
     if t.shape != x.shape[-1:]:
         raise ShapeError(f"{operation}: a parameter of shape {t.shape} for rows of length {x.shape[-1]}")
     return packed(cast(t, float32 if x.dtype.short == "f8_e4m3" else x.dtype))
@@ -110,15 +110,17 @@ def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
     """The rows of a table at the ids. Raises KernelIndexError (an IndexError) for one outside."""
     if as_tensor("embedding", weight).ndim != 2:
         raise ShapeError(f"embedding: a table of shape {weight.shape}; it takes two dimensions")
-    if not as_tensor("embedding", ids).dtype.is_integer:
-        raise DTypeError(f"embedding: ids of dtype {ids.dtype}; use integers")
-    return select(weight, checked_ids(ids, weight.shape[0], 0, "embedding"), 0)
+    return select(weight, checked_ids(index_tensor("embedding", ids), weight.shape[0], 0, "embedding"), 0)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
     """x times the transpose of weight (out, in), plus bias."""
     product = matmul(x, matrix_transpose(weight))
-    return product if bias is None else add(product, bias)
+    if bias is None:
+        return product
+    if as_tensor("linear", bias).ndim > 1 or bias.size not in (1, product.shape[-1]):
+        raise ShapeError(f"linear: bias {bias.shape} for weights {weight.shape}; give one number for each row of them")
+    return add(product, bias)
 
 
 def normalize(x: Tensor, /, *, axis: int = -1, eps: float = 1e-12) -> Tensor:
@@ -136,7 +138,10 @@ def scaled_dot_product_attention(
 
     A bool mask lets pass where it is true; another is added. The scale is 1/sqrt(features) by default.
     """
-    factor = 1.0 / root(query.shape[-1]) if scale is None else scale
+    if any(as_tensor("scaled_dot_product_attention", t).ndim < 2 for t in (query, key, value)):
+        shapes = f"{query.shape}, {key.shape} and {value.shape}"
+        raise ShapeError(f"scaled_dot_product_attention: shapes {shapes}; they end in (length, features)")
+    factor = 1.0 / root(max(query.shape[-1], 1)) if scale is None else scale
     scores = multiply(matmul(query, matrix_transpose(key)), factor)
     if mask is not None:
         scores = add(scores, _additive(mask, scores.dtype))
@@ -149,9 +154,9 @@ def _additive(mask: Tensor, dtype: DType) -> Tensor:
 
 def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     """The mean negative log-probability of the target classes; logits (n, classes), targets (n,)."""
-    if as_tensor("cross_entropy", logits).ndim != 2 or targets.shape != logits.shape[:1]:
+    if as_tensor("cross_entropy", logits).ndim != 2 or as_tensor("cross_entropy", targets).shape != logits.shape[:1]:
         raise ShapeError(f"cross_entropy: logits {logits.shape}, targets {targets.shape}; use (n, classes) and (n,)")
-    ids = checked_ids(targets, logits.shape[1], 1, "cross_entropy")
+    ids = checked_ids(index_tensor("cross_entropy", targets), logits.shape[1], 1, "cross_entropy")
     chosen = gather(log_softmax(logits), expand_dims(ids, axis=1), 1)
     return negative(mean(squeeze(chosen, 1)))
 
@@ -164,10 +169,10 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -
     values = _floats("rope", x)
     if values.ndim != 4 or values.shape[-1] % 2:
         raise ShapeError(f"rope: shape {x.shape}; it takes (batch, heads, length, features), features even")
+    for table in (cos, sin):
+        same_device("rope", values.device, as_tensor("rope", table))
     if cos.shape != sin.shape or cos.shape != (values.shape[2], values.shape[3] // 2):
         raise ShapeError(f"rope: tables {cos.shape} and {sin.shape} for {x.shape}; use (length, features/2)")
-    for table in (cos, sin):
-        same_device("rope", values.device, table)
     if values.dtype.short == "f8_e4m3":
         return cast(rope(cast(values, float32), cos, sin, interleaved=interleaved), values.dtype)
     source, tables = packed(values), [packed(cast(t, values.dtype)) for t in (cos, sin)]

@@ -8,7 +8,7 @@ from math import prod as product
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import normal_axes, normal_axis
+from rocmkern.layout import normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor
@@ -30,19 +30,27 @@ def summing_dtype(dtype: DType) -> DType:
     return uint64 if dtype.kind == "unsigned" else int64
 
 
+def _total_dtype(operation: str, x: Tensor, dtype: DType | None) -> DType:
+    """The dtype of a sum or product. Raises DTypeError for bool."""
+    wanted = summing_dtype(as_tensor(operation, x).dtype) if dtype is None else as_dtype(dtype)
+    if wanted is bool_:
+        raise DTypeError(f"{operation}: dtype bool; it takes a number dtype, use any() or all() for truth")
+    return wanted
+
+
 def _floats(operation: str, x: Tensor) -> Tensor:
     return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
 
 
 def sum(x: Tensor, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The sum along axes, by default all: of integers in 64 bits, of f16 and bf16 carried in f32 and rounded once."""
-    wanted = summing_dtype(as_tensor("sum", x).dtype) if dtype is None else as_dtype(dtype)
+    wanted = _total_dtype("sum", x, dtype)
     return _reduce("sum", cast(x, wanted), normal_axes(axis, x.ndim, "sum"), keepdims)
 
 
 def prod(x: Tensor, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The product along axes, by default all: of integers in 64 bits."""
-    wanted = summing_dtype(as_tensor("prod", x).dtype) if dtype is None else as_dtype(dtype)
+    wanted = _total_dtype("prod", x, dtype)
     return _reduce("prod", cast(x, wanted), normal_axes(axis, x.ndim, "prod"), keepdims)
 
 
@@ -171,7 +179,7 @@ def _cumulative(name: str, op: str, x: Tensor, axis: int | None, dtype: DType | 
     if axis is None and x.ndim != 1:
         raise ShapeError(f"{name}: {x.ndim} dimensions; name the axis")
     at = normal_axis(axis or 0, x.ndim, name)
-    wanted = summing_dtype(x.dtype) if dtype is None else as_dtype(dtype)
+    wanted = _total_dtype(name, x, dtype)
     if wanted.short == "f8_e4m3":
         return cast(_cumulative(name, op, x, at, float32, include_initial), wanted)
     result = (
@@ -200,13 +208,14 @@ def diff(
 ) -> Tensor:
     """The difference of neighbours along an axis, taken n times; of 0 times x itself, without what goes around it."""
     at = normal_axis(axis, as_tensor("diff", x).ndim, "diff")
-    if n < 0:
-        raise ShapeError(f"diff: {n} times; use 0 or more")
-    if n == 0:
+    times = normal_integer(n, "diff", "n")
+    if times < 0:
+        raise ShapeError(f"diff: {times} times; use 0 or more")
+    if times == 0:
         return duplicate(x)
     parts = [p for p in (prepend, x, append) if p is not None]
     result = concat(parts, axis=at) if len(parts) > 1 else x
-    for _ in range(n):
+    for _ in range(times):
         length = result.shape[at]
         if length == 0:
             break

@@ -11,7 +11,7 @@ from rocmkern.kernels.plans import pack_width
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
-from rocmkern.ops.elementwise import as_tensor, operand
+from rocmkern.ops.elementwise import as_tensor, operand, same_device
 from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.indexing import index_tensor
 from rocmkern.ops.launch import kernel
@@ -91,7 +91,8 @@ def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -
 
 def _ids(operation: str, x: Tensor, indices: Tensor, axis: int) -> tuple[int, Tensor]:
     at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
-    return at, checked_ids(index_tensor(operation, indices), x.shape[at], at, operation)
+    same_device(operation, x.device, index_tensor(operation, indices))
+    return at, checked_ids(indices, x.shape[at], at, operation)
 
 
 def _values(operation: str, values: Operand, x: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rocmkern.dtypes import bool_, int64
-from rocmkern.ops.casting import duplicate, packed
+from rocmkern.dtypes import bool_, int64, uint8
+from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full, zeros
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
 from rocmkern.ops.indexing import positions, select
 from rocmkern.ops.launch import empty, kernel
-from rocmkern.ops.manipulation import reshape
+from rocmkern.ops.manipulation import concat, reshape
 from rocmkern.ops.parts import part
 from rocmkern.ops.reduction import cumulative_sum, diff
 from rocmkern.ops.rows_binary import add, equal, logical_or, minimum, subtract
 from rocmkern.ops.rows_unary import logical_not
+from rocmkern.ops.scatter import index_copy
 from rocmkern.ops.sorting import argsort, searched, sort
 from rocmkern.tensor import Operand, Tensor
 
@@ -117,11 +118,23 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
 def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Tensor:
     """Whether each value of x1 is among those of x2; NaN is not."""
     device, dtype = device_and_dtype("isin", x1, x2)
-    sought = operand("isin", x1, dtype, device)
-    ordered = sort(reshape(operand("isin", x2, dtype, device), -1))
-    if not ordered.size:
+    sought, given = operand("isin", x1, dtype, device), reshape(operand("isin", x2, dtype, device), -1)
+    if not given.size:
         found = zeros(sought.shape, dtype=bool_, device=device)
+    elif dtype.is_complex:
+        found = _among(sought, given)
     else:
+        ordered = sort(given)
         place = minimum(searched(ordered, sought, right=False), ordered.size - 1)
         found = equal(select(ordered, place, 0), sought)
     return logical_not(found) if invert else found
+
+
+def _among(sought: Tensor, given: Tensor) -> Tensor:
+    """Whether a value is one of those given, which lie in a line: without an order, by what is distinct of both."""
+    both = unique_all(concat([given, reshape(sought, -1)]))
+    groups = both.inverse_indices
+    marks = zeros(both.values.shape, dtype=uint8, device=given.device)
+    marks = index_copy(marks, groups.view(groups.layout.narrow(0, 0, given.size)), 1)
+    places = groups.view(groups.layout.narrow(0, given.size, sought.size))
+    return reshape(cast(select(marks, packed(places), 0), bool_), sought.shape)

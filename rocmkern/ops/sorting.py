@@ -11,7 +11,7 @@ from rocmkern.kernels import plans_sort
 from rocmkern.kernels.catalogue import bits_type
 from rocmkern.kernels.families.sort import GATED, MOST_EXPERTS
 from rocmkern.kernels.plans_sort import SortPlan
-from rocmkern.layout import normal_axis
+from rocmkern.layout import normal_axis, normal_integer
 from rocmkern.ops.casting import packed
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.launch import context, empty, kernel
@@ -42,9 +42,10 @@ def order(line: Tensor) -> Tensor:
 def top_k(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) values along an axis in order, and their positions as int64; NaN is the largest."""
     at, rows = _rows("top_k", x, axis)
-    if not 0 <= k <= rows.shape[-1]:
-        raise ShapeError(f"top_k: {k} of {rows.shape[-1]} values; use 0..{rows.shape[-1]}")
-    values, positions = _sorted(rows, largest, k, values=True, indices=True)
+    kept = normal_integer(k, "top_k", "k")
+    if not 0 <= kept <= rows.shape[-1]:
+        raise ShapeError(f"top_k: {kept} of {rows.shape[-1]} values; use 0..{rows.shape[-1]}")
+    values, positions = _sorted(rows, largest, kept, values=True, indices=True)
     return moveaxis(values, -1, at), moveaxis(positions, -1, at)
 
 
