@@ -47,9 +47,9 @@ class AccessFunction:
         """Emit the function's body; parameters are %w %op %mask %addresses %data %result."""
         wave, mask = Value(w, "ptr", 0, "%w"), Value(w, "i64", 0, "%mask")
         addresses = Value(w, "ptr", 0, "%addresses")
-        spaces = Spaces(w, wave, self.space, self.bytes_per_lane, self.wave_size)
+        size = self._size(w)
+        spaces = Spaces(w, wave, self.space, size, self.wave_size)
         buffer = w.buffer(8 * LANES)
-        steps = w.vector("i64", [i * self.bytes_per_lane for i in range(LANES)])
         with w.loop(self.wave_size // LANES) as chunk:
             part = mask.lshr(chunk * LANES).trunc("i16")
             with w.when(part.ne(0)):
@@ -61,16 +61,16 @@ class AccessFunction:
                     is_known = raw.eq(OUTSIDE)
                     bad = bad & ~w.emit(f"bitcast {is_known.type} {is_known.text} to i16", "i16")
                 with w.when(bad.ne(0)):
-                    self._fault(w, bad, chunk, raw)
+                    self._fault(w, bad, chunk, raw, size)
                 if self.checked:
-                    good = self._checked(w, good, chunk, resolved, buffer)
-                first = resolved.lane(0)
-                straight = (resolved - first).eq(steps)
-                all_straight = w.emit(f"bitcast {straight.type} {straight.text} to i16", "i16").eq(-1)
-                self._move(w, good, all_straight, first, resolved, buffer, chunk)
+                    good = self._checked(w, good, chunk, resolved, buffer, size)
+                self._move(w, good, chunk, resolved, buffer)
         w.line("ret void")
 
-    def _checked(self, w: Writer, good: Value, chunk: Value, resolved: Value, buffer: Value) -> Value:
+    def _size(self, w: Writer) -> Value:
+        return w.constant("i64", self.bytes_per_lane)
+
+    def _checked(self, w: Writer, good: Value, chunk: Value, resolved: Value, buffer: Value, size: Value) -> Value:
         """The lanes that may go on, after a look at each one's bytes."""
         kind = {"load": LOAD, "store": STORE}.get(self.access.op, ATOMIC)
         allowed = w.variable(good)
@@ -79,8 +79,7 @@ class AccessFunction:
             address = w.load(w.at(buffer, lane.zext("i64").shl(3)), "i64", 0, 8)
             passes = w.call(
                 "check_access", "i1", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"),
-                chunk * LANES + lane.zext("i64"), address, w.constant("i32", self.bytes_per_lane),
-                w.constant("i32", kind),
+                chunk * LANES + lane.zext("i64"), address, size.trunc("i32"), w.constant("i32", kind),
             )  # fmt: skip
             allowed.set(allowed.get() & ~(~passes).zext("i16").shl(lane.trunc("i16")))
         return allowed.get()
@@ -95,9 +94,11 @@ class AccessFunction:
             value = w.load(w.at(pointer, 4 * i), "i32").splat(LANES)
             w.store(value, self._row(w, "%result", i, offset), 4)
 
-    def _move(
-        self, w: Writer, good: Value, straight: Value, first: Value, resolved: Value, buffer: Value, chunk: Value
-    ) -> None:
+    def _move(self, w: Writer, good: Value, chunk: Value, resolved: Value, buffer: Value) -> None:
+        first = resolved.lane(0)
+        steps = w.vector("i64", [i * self.bytes_per_lane for i in range(LANES)])
+        one_by_one = (resolved - first).eq(steps)
+        straight = w.emit(f"bitcast {one_by_one.type} {one_by_one.text} to i16", "i16").eq(-1)
         fast, slow, after = w.fresh("fast"), w.fresh("slow"), w.fresh("moved")
         vector_form = self.access.op in ("load", "store")
         if vector_form:
@@ -226,7 +227,7 @@ class AccessFunction:
         w.label(done)
         return old
 
-    def _fault(self, w: Writer, bad: Value, chunk: Value, raw: Value) -> None:
+    def _fault(self, w: Writer, bad: Value, chunk: Value, raw: Value, size: Value) -> None:
         lane = w.intrinsic("cttz", bad, extra="i1 true").zext("i64")
         spot = w.buffer(8 * LANES)
         w.store(raw, spot, 64)
@@ -235,7 +236,7 @@ class AccessFunction:
         store = self.access.op != "load"
         w.call(
             "record_fault", "void", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"), chunk * LANES + lane,
-            address, w.constant("i32", self.bytes_per_lane), w.constant("i32", kind * 2 + store),
+            address, size.trunc("i32"), w.constant("i32", kind * 2 + store),
         )  # fmt: skip
 
 
@@ -260,7 +261,7 @@ class Spaces:
     w: Writer
     wave: Value
     space: Space
-    size: int
+    size: Value
     wave_size: int
 
     def _field(self, offset: int, base: Value | None = None) -> Value:

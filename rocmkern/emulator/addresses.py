@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 from attrs import frozen
@@ -9,10 +10,12 @@ from attrs import frozen
 from rocmkern.emulator import layout
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.isa.table import CDNA
 from rocmkern.emulator.registers import Registers
 
 Space = Literal["global", "lds", "scratch", "flat", "buffer"]
 
+ADD_LANE: Final = 1 << 23  # of a buffer resource's last dword: the lane's number is added to the index
 OUTSIDE: Final = -1  # the address of a lane beyond a buffer's records
 
 SPACE_OF: dict[str, Space] = {
@@ -30,6 +33,8 @@ class Addresses:
     which: int = 0  # 1: the second address of a two-address LDS form
     stride: int = 1  # bytes per unit of the immediate offset
     place: str = ""  # `Access.place`
+    isa: str = ""
+    payload: Value | None = None  # bytes that a lane moves all or none of; 0: it moves nothing
 
     @property
     def space(self) -> Space:
@@ -61,7 +66,7 @@ class Addresses:
     def _vector32(self, number: int, chunk: Value, register: int = 0) -> Value:
         return self.regs.vector(("src", number), register, chunk).zext("i64")
 
-    def _by_lane(self, base: Value):  # type: ignore[no-untyped-def]
+    def _by_lane(self, base: Value) -> Callable[[Value], Value]:
         """A dword per lane from `base` on, or all at `base`."""
         lanes, step = self.regs.lanes, 4 if self.place == "lane" else 0
         steps = self.regs.writer.vector("i64", [lane * step for lane in range(lanes)])
@@ -113,20 +118,57 @@ class Addresses:
         base = w.combine(low, second & 0xFFFF)
         swizzled = (second & (1 << 31)).ne(0)
         soffset, imm = self._scalar32(2), self._offset()
-        stride = (second.lshr(16) & 0x3FFF).zext("i64")
-        records = regs.scalar_part(("src", 1), 2).zext("i64")
-        room = swizzled.select(w.constant("i64", -1), records.compare("ugt", soffset).select(records - soffset, 0))
+        kind = regs.scalar_part(("src", 1), 3)
+        by_lane = (kind & ADD_LANE).ne(0) & ~swizzled
+        stride = self._stride(second, kind)
         fixed = swizzled.select(soffset.lshr(6 if regs.wave_size == 64 else 5), soffset + base)
         start = fixed + swizzled.select(w.constant("i64", layout.PRIVATE_APERTURE << 32), 0)
+        is_inside = self._range(stride, kind, soffset)
+        free = swizzled if mods.idxen else swizzled | by_lane
 
         def make(chunk: Value) -> Value:
-            offset, register = imm.splat(regs.lanes), 0
+            lanes = w.vector("i64", list(range(regs.lanes))) + chunk * regs.lanes
+            index, offset = by_lane.select(lanes, 0), imm.splat(regs.lanes)
             if mods.idxen:
-                offset = offset + self._vector32(0, chunk, register) * stride
-                register += 1
+                index = index + self._vector32(0, chunk)
             if mods.offen:
-                offset = offset + self._vector32(0, chunk, register)
-            offset = offset & 0xFFFFFFFF  # loads to LDS take the immediate offset off the vector one, below 0
-            return offset.compare("ult", room).select(offset + start, OUTSIDE)
+                offset = offset + self._vector32(0, chunk, int(mods.idxen))
+            # loads to LDS take the immediate offset off the vector one, below 0
+            linear = (index * stride + offset) & 0xFFFFFFFF
+            inside = is_inside(index, offset, linear) | free
+            if self.payload is not None:
+                inside = inside & self.payload.ne(0)
+            return inside.select(linear + start, OUTSIDE)
 
         return make
+
+    def _stride(self, second: Value, kind: Value) -> Value:
+        """Bytes from one record to the next."""
+        stride = second.lshr(16) & 0x3FFF
+        if self.isa in CDNA and "format" not in self.inst.name:  # whose place holds more bits of it then
+            stride = stride | (kind & ADD_LANE).ne(0).select(kind.lshr(15).shl(14) & 0x3C000, 0)
+        if self.isa == "gfx12":
+            stride = stride * (stride.like(0x20080401).lshr(kind.lshr(18).shl(3) & 24) & 0xFF)  # 1, 4, 8 or 32 times
+        return stride.zext("i64")
+
+    def _range(self, stride: Value, kind: Value, soffset: Value) -> Callable[[Value, Value, Value], Value]:
+        """Whether index, offset and linear offset lie within the records, which are bytes or count strides."""
+        size = self.regs.writer.constant("i64", 1) if self.payload is None else self.payload
+        records = self.regs.scalar_part(("src", 1), 2).zext("i64")
+        room = records.compare("ugt", soffset).select(records - soffset, 0)
+        if self.isa in CDNA:
+            if not self.inst.mods.idxen:
+                return lambda index, offset, linear: linear.compare("ult", room)
+            counted = stride.ne(0)
+            return lambda index, offset, linear: counted.select(
+                index.compare("ult", records), linear.compare("ult", room)
+            )
+        way = kind.lshr(28) & 3
+        counted, within_record = way.compare("ult", 2) & stride.ne(0), way.eq(0)
+
+        def test(index: Value, offset: Value, linear: Value) -> Value:
+            fits = (offset + size).compare("ule", stride) | ~within_record
+            found = counted.select(index.compare("ult", records) & fits, (linear + size).compare("ule", room))
+            return way.eq(2).select(records.ne(0), found)
+
+        return test

@@ -38,6 +38,8 @@ def _meaning(row: Row) -> str:
     if row.access is not None:
         a = row.access
         size = f"{a.count} × {a.bits} bits" if a.count > 1 else f"{a.bits} bits"
+        if a.typed:
+            size = f"{a.count} of an element's components" + (", in halves" if a.typed == "d16" else "")
         what = _name(row) if a.op == "custom" else a.op
         parts = [
             what, size, a.extend if a.bits < 32 and a.op == "load" else "", a.half and f"{a.half} half", a.element,

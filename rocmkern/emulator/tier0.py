@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction, emit_atomic
 from rocmkern.emulator.addresses import SPACE_OF, Addresses
+from rocmkern.emulator.formats import Format, instruction_word, resource_bits
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.meaning.api import ROWS, Context, Row
@@ -33,6 +34,7 @@ from rocmkern.emulator.out_of_line import OutOfLine, StateRegisters
 from rocmkern.emulator.registers import Place
 from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
 from rocmkern.emulator.transposing import transposed
+from rocmkern.emulator.typed_access import TypedAccessFunction
 
 STATIC_IMMEDIATES: Final = frozenset(
     {
@@ -269,13 +271,24 @@ class HandlerBuilder:
     def _vector_memory(self, w: Writer, regs: OutOfLine) -> None:
         access = self.row.access
         assert access is not None
-        mask = implicit(regs, "exec")
+        mask, null = implicit(regs, "exec"), Value(w, "ptr", 0, "null")
         data, result = self._data_places()
-        addresses = Addresses(self.inst, regs)
-        function = AccessFunction(self.row, access, addresses.space, self.wave_size, bool(self.inst.dst), self.checked)
+        space, returns = SPACE_OF[self.inst.encoding], bool(self.inst.dst)
+        payload, word = None, null
+        if access.typed:
+            shape = Format.of(w, self.isa, self._format_word(w, regs))
+            payload, word = shape.size, w.buffer(4)
+            w.store(shape.word, word, 4)
+            function: AccessFunction = TypedAccessFunction(
+                self.row, access, space, self.wave_size, returns, self.checked, self.isa
+            )
+        else:
+            function = AccessFunction(self.row, access, space, self.wave_size, returns, self.checked)
+            if access.op not in ("load", "store"):
+                payload = w.constant("i64", access.bits // 8)
         # Both addresses are taken before the first load, which may write the register that holds them.
         wheres = [
-            Addresses(self.inst, regs, i, access.stride or 1, access.place).fill()
+            Addresses(self.inst, regs, i, access.stride or 1, access.place, self.isa, payload).fill()
             for i in range(2 if access.stride else 1)
         ]
         if access.place == "wave":
@@ -290,15 +303,14 @@ class HandlerBuilder:
             return
         for which, spots in enumerate(wheres):
             skip = which * access.bits // 32 * access.count * self.wave_size * 4
-            null = Value(w, "ptr", 0, "null")
             if is_to_lds(self.inst):
-                self._through_lds(w, regs, function, mask, spots)
+                self._through_lds(w, regs, function, mask, spots, word)
                 continue
             source = data[which] if which < len(data) else data[0] if data else None
-            source_rows = regs.rows(source) if source else null
+            source_rows = regs.rows(source) if source else word
             if len(data) == 2 and not access.stride:
                 source_rows = self._both_operands(w, regs, data, access.bits // 32)
-            result_rows = w.at(regs.rows(result), skip) if result else null
+            result_rows = w.at(regs.rows(result), skip) if result else word
             self._call(w, function, mask, spots, source_rows, result_rows)
 
     def _count_lanes(self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, spots: Value) -> None:
@@ -348,7 +360,14 @@ class HandlerBuilder:
             row = w.at(rows, 4 * size * i)
             w.store(active.select(value, w.load(row, "i32", size, 64)), row, 64)
 
-    def _through_lds(self, w: Writer, regs: OutOfLine, memory: AccessFunction, mask: Value, spots: Value) -> None:
+    def _format_word(self, w: Writer, regs: OutOfLine) -> Value:
+        if self.inst.encoding == "MTBUF":
+            return w.constant("i32", instruction_word(self.isa, self.inst.mods.format))
+        return regs.scalar_part(("src", 1), 3) & resource_bits(self.isa)
+
+    def _through_lds(
+        self, w: Writer, regs: OutOfLine, memory: AccessFunction, mask: Value, spots: Value, word: Value
+    ) -> None:
         """Between memory and LDS, lane after lane from M0 and the immediate on: a dword each, or four where it is more.
 
         What a lane of three dwords leaves over stays as it is.
@@ -363,7 +382,7 @@ class HandlerBuilder:
         assert row.access is not None
         lds = AccessFunction(row, row.access, "lds", self.wave_size, not is_load, self.checked)
         if is_load:
-            self._call(w, memory, mask, spots, null, moved)
+            self._call(w, memory, mask, spots, word, moved)
             self._call(w, lds, mask, places, moved, null)
         else:
             self._call(w, lds, mask, places, null, moved)

@@ -161,6 +161,7 @@ class Access:
     element: str = ""  # type of an atomic where not an integer
     stride: int = 0  # bytes per unit of `imm` and `imm1` (two-address LDS forms) or of the scalar offset (scratch)
     operands: int = 1  # of a "custom" atomic, besides the old value
+    typed: Literal["", "full", "d16"] = ""  # `count` components of a typed buffer's element, in registers or halves
     place: Literal["", "lane", "wave"] = ""  # without a vector address: a dword per lane, or one for the wave
     transpose: tuple[int, int] | None = None  # bits of the elements that lanes exchange, and lanes that do it together
     block: bool = False  # 32 registers, those that M0 has a bit for
