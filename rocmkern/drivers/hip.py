@@ -7,38 +7,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
 from rocmkern.drivers.launch_buffer import LaunchBuffers
-from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
-from rocmkern.errors import (
-    CodeObjectError,
-    DeviceNotFound,
-    DeviceOutOfMemory,
-    DriverError,
-    DriverUnavailable,
-    KernelNotFound,
-    MemoryFault,
-    RocmkernError,
-)
+from rocmkern.drivers.vendor import BAD_IMAGE, FAULT, NO_DEVICE, NO_KERNEL, OUT_OF_MEMORY, Vendor, VendorDriver
+from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverUnavailable
 
-_ERRORS: Final[dict[str, tuple[type[RocmkernError], str]]] = {
-    "hipErrorOutOfMemory": (DeviceOutOfMemory, "free memory, or use a smaller batch"),
-    "hipErrorNoDevice": (DeviceNotFound, "use an emulator device"),
-    "hipErrorInvalidDevice": (DeviceNotFound, "see rocmkern.devices()"),
-    "hipErrorNoBinaryForGpu": (CodeObjectError, "compile the code object for this device"),
-    "hipErrorInvalidImage": (CodeObjectError, "check the file with `rocmkern inspect`"),
-    "hipErrorSharedObjectSymbolNotFound": (CodeObjectError, "link what the code object leaves undefined"),
-    "hipErrorNotFound": (KernelNotFound, "list the kernels with `rocmkern inspect`"),
-    "hipErrorIllegalAddress": (MemoryFault, "run it on `emulator:…:checked` to find the access"),
-    "hipErrorLaunchFailure": (MemoryFault, "run it on `emulator:…:checked` to find the access"),
-}
-_ANY_ERROR: Final = (DriverError, "see the HIP documentation of the call")
 _KEPT_CALLS: Final = 4096
 Launcher = Callable[[ctypes.c_void_p], int]
 
@@ -52,26 +30,47 @@ def _hip() -> Any:
     return hip
 
 
-def check(call: str, *args: Any) -> Any:
-    """Calls `call` of the bindings; its values without the status: None, one value, or a tuple.
-
-    Raises the error class that fits the status. The only place where a status is looked at, save for event queries.
-    """
-    hip = _hip()
-    try:
-        status, *values = getattr(hip, call)(*args)
-    except RuntimeError as error:
-        raise DriverUnavailable(
-            f"{call}: the HIP library can't be used ({error}); install ROCm 6.3 or later, or use an emulator device"
-        ) from None
-    if status != hip.hipError_t.hipSuccess:
-        raise _error(call, status)
-    return values[0] if len(values) == 1 else tuple(values) or None
-
-
-def _error(call: str, status: Any) -> RocmkernError:
-    kind, remedy = _ERRORS.get(status.name, _ANY_ERROR)
-    return kind(f"{call}: {status.name} ({int(status)}); {remedy}")
+HIP: Final = Vendor(
+    "HIP",
+    "HIP library",
+    "install ROCm 6.3 or later",
+    _hip,
+    {
+        "alloc": ("hipMalloc",),
+        "free": ("hipFree",),
+        "alloc_pinned": ("hipHostMalloc", 0),
+        "free_pinned": ("hipHostFree",),
+        "memory_info": ("hipMemGetInfo",),
+        "fill": ("hipMemsetAsync",),
+        "create_stream": ("hipStreamCreate",),
+        "destroy_stream": ("hipStreamDestroy",),
+        "synchronize_stream": ("hipStreamSynchronize",),
+        "stream_wait_event": ("hipStreamWaitEvent", 0),
+        "create_event": ("hipEventCreate",),
+        "destroy_event": ("hipEventDestroy",),
+        "record_event": ("hipEventRecord",),
+        "query_event": ("hipEventQuery",),
+        "synchronize_event": ("hipEventSynchronize",),
+        "elapsed_ms": ("hipEventElapsedTime",),
+        "synchronize": ("hipDeviceSynchronize",),
+        "load_module": ("hipModuleLoadData",),
+        "unload_module": ("hipModuleUnload",),
+        "function": ("hipModuleGetFunction",),
+    },
+    {
+        "hipErrorOutOfMemory": OUT_OF_MEMORY,
+        "hipErrorNoDevice": NO_DEVICE,
+        "hipErrorInvalidDevice": (DeviceNotFound, "see rocmkern.devices()"),
+        "hipErrorNoBinaryForGpu": (CodeObjectError, "compile the code object for this device"),
+        "hipErrorInvalidImage": BAD_IMAGE,
+        "hipErrorSharedObjectSymbolNotFound": (CodeObjectError, "link what the code object leaves undefined"),
+        "hipErrorNotFound": NO_KERNEL,
+        "hipErrorIllegalAddress": FAULT,
+        "hipErrorLaunchFailure": FAULT,
+    },
+    "hipErrorNotReady",
+)
+check: Final = HIP.check
 
 
 @functools.cache
@@ -92,11 +91,7 @@ def present() -> tuple[DeviceInfo, ...]:
 
 def open_device(name: str) -> HipDriver:
     """`hip` or `hip:N`."""
-    ordinal = name.partition(":")[2] or "0"
-    count = int(check("hipGetDeviceCount"))
-    if not ordinal.isdigit() or int(ordinal) >= count:
-        raise DeviceNotFound(f"open: no device {name!r}; HIP sees {count}, numbered from 0")
-    return HipDriver(int(ordinal))
+    return HipDriver(HIP.ordinal(name, int(check("hipGetDeviceCount"))))
 
 
 def _info(ordinal: int) -> DeviceInfo:
@@ -169,72 +164,34 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.p
 
 
 @define(eq=False)
-class HipDriver:
-    """One device of HIP. Objects of the bindings are kept by the integer that the protocol hands out; what is destroyed
-    after close() is gone already.
-    """
+class HipDriver(VendorDriver):
+    """One device of HIP."""
 
-    ordinal: int
-    info: DeviceInfo = field(init=False)
+    vendor: ClassVar = HIP
+    default_stream: ClassVar = None
+
     _several: bool = field(init=False)
-    _objects: dict[int, Any] = field(init=False, factory=dict)
-    _functions: dict[int, list[int]] = field(init=False, factory=dict)
-    _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
+    _images: dict[int, bytes] = field(init=False, factory=dict)
     _buffers: LaunchBuffers = field(init=False, factory=lambda: LaunchBuffers(pointer=1, size=2, end=3))
     _raw_launch: Any = field(init=False)
     _raw_select: Any = field(init=False)
     _c_ordinal: ctypes.c_int = field(init=False)
     _calls: dict[tuple[int, Dims, Dims, int, int], Launcher] = field(init=False, factory=dict)
-    _success: Any = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.info = _info(self.ordinal)
         self._several = device_count() > 1
-        self._success = _hip().hipError_t.hipSuccess
         self._raw_launch = _raw("hipModuleLaunchKernel", _LAUNCH)
         self._raw_select, self._c_ordinal = _raw("hipSetDevice", _SET_DEVICE), ctypes.c_int(self.ordinal)
 
     def close(self) -> None:
-        self._objects.clear()
-        self._functions.clear()
+        super().close()
+        self._images.clear()
         self._calls.clear()
-        self._pinned.clear()
 
     def _select(self) -> None:
-        """Makes this device the calling thread's current one; other libraries may have changed it."""
         if self._several and (self._raw_select is None or self._raw_select(self._c_ordinal)):
             check("hipSetDevice", self.ordinal)  # which says what is wrong
-
-    def alloc(self, nbytes: int) -> int:
-        self._select()
-        return int(check("hipMalloc", nbytes))
-
-    def free(self, address: int) -> None:
-        self._select()
-        check("hipFree", address)
-
-    def alloc_pinned(self, nbytes: int) -> memoryview:
-        self._select()
-        address = int(check("hipHostMalloc", nbytes, 0))
-        block = (ctypes.c_ubyte * nbytes).from_address(address)
-        self._pinned.add(address, nbytes)
-        weakref.finalize(block, self._free_pinned, address)  # every view and array on the block keeps it alive
-        return memoryview(block).cast("B")
-
-    def _free_pinned(self, address: int) -> None:
-        if self._pinned.remove(address):
-            check("hipHostFree", address)
-
-    def is_pinned(self, view: memoryview) -> bool:
-        return self._pinned.contain(view)
-
-    def memory_info(self) -> tuple[int, int]:
-        self._select()
-        free, total = check("hipMemGetInfo")
-        return int(free), int(total)
-
-    def view(self, address: int, nbytes: int) -> memoryview | None:
-        return None
 
     def copy_to_device(self, address: int, source: memoryview, stream: int) -> None:
         self._copy(address, source, source.nbytes, "hipMemcpyHostToDevice", stream)
@@ -255,83 +212,19 @@ class HipDriver:
         else:
             check("hipMemcpy", target, source, nbytes, direction)
 
-    def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
-        if nbytes:
-            self._select()
-            check("hipMemsetAsync", address, byte, nbytes, self._stream(stream))
-
-    def create_stream(self) -> int:
-        self._select()
-        return self._keep(check("hipStreamCreate"))
-
     def destroy_stream(self, stream: int) -> None:
-        held = self._objects.pop(stream, None)
         self._calls.clear()
-        if held is not None:
-            check("hipStreamSynchronize", held)
-            check("hipStreamDestroy", held)
-
-    def synchronize_stream(self, stream: int) -> None:
-        self._select()
-        check("hipStreamSynchronize", self._stream(stream))
-
-    def stream_wait_event(self, stream: int, event: int) -> None:
-        self._select()
-        check("hipStreamWaitEvent", self._stream(stream), self._objects[event], 0)
-
-    def create_event(self) -> int:
-        self._select()
-        return self._keep(check("hipEventCreate"))
-
-    def destroy_event(self, event: int) -> None:
-        held = self._objects.pop(event, None)
-        if held is not None:
-            check("hipEventDestroy", held)
-
-    def record_event(self, event: int, stream: int) -> None:
-        self._select()
-        check("hipEventRecord", self._objects[event], self._stream(stream))
-
-    def query_event(self, event: int) -> bool:
-        (status,) = _hip().hipEventQuery(self._objects[event])
-        if status == _hip().hipError_t.hipErrorNotReady:
-            return False
-        if status != self._success:
-            raise _error("hipEventQuery", status)
-        return True
-
-    def synchronize_event(self, event: int) -> None:
-        check("hipEventSynchronize", self._objects[event])
-
-    def elapsed_ms(self, start: int, end: int) -> float:
-        return float(check("hipEventElapsedTime", self._objects[start], self._objects[end]))
-
-    def synchronize(self) -> None:
-        self._select()
-        check("hipDeviceSynchronize")
+        super().destroy_stream(stream)
 
     def load_module(self, image: bytes) -> int:
-        self._select()
-        module = check("hipModuleLoadData", image)
-        handle = self._keep(module)
-        self._objects[handle] = (module, image)  # HIP reads the image as long as the module lives
-        self._functions[handle] = []
+        handle = super().load_module(image)
+        self._images[handle] = image  # HIP reads it as long as the module lives
         return handle
 
     def unload_module(self, module: int) -> None:
-        held = self._objects.pop(module, None)
-        if held is None:
-            return
-        self.synchronize()
-        for function in self._functions.pop(module):
-            self._objects.pop(function, None)
         self._calls.clear()
-        check("hipModuleUnload", held[0])
-
-    def function(self, module: int, name: str) -> int:
-        handle = self._keep(check("hipModuleGetFunction", self._objects[module][0], name.encode()))
-        self._functions[module].append(handle)
-        return handle
+        super().unload_module(module)
+        self._images.pop(module, None)
 
     def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
         if self._several:
@@ -340,7 +233,7 @@ class HipDriver:
         call = self._calls.get(key) or self._launcher(*key)
         status = call(self._buffers.filled(arguments))
         if status:
-            raise _error("hipModuleLaunchKernel", _hip().hipError_t(status))
+            raise HIP.error("hipModuleLaunchKernel", _hip().hipError_t(status))
 
     def _launcher(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int) -> Launcher:
         """HIP's function with all that a launch passes but where the kernel's arguments are."""
@@ -356,12 +249,3 @@ class HipDriver:
             self._calls.clear()
         self._calls[function, grid, block, shared_bytes, stream] = call
         return call
-
-    def _stream(self, stream: int) -> Any:
-        return self._objects[stream] if stream else None
-
-    def _keep(self, thing: Any) -> int:
-        """`thing` under its own address."""
-        handle = int(thing)
-        self._objects[handle] = thing
-        return handle

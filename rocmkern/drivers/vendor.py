@@ -1,0 +1,221 @@
+"""What the drivers of the vendors' bindings have in common: HIP and CUDA have the same calls under other names."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from attrs import define, field, frozen
+
+from rocmkern.drivers.pinned import PinnedRanges
+from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.errors import (
+    CodeObjectError,
+    DeviceNotFound,
+    DeviceOutOfMemory,
+    DriverError,
+    DriverUnavailable,
+    KernelNotFound,
+    MemoryFault,
+    RocmkernError,
+)
+
+Meaning = tuple[type[RocmkernError], str]  # the error's class, and the remedy
+
+OUT_OF_MEMORY: Final[Meaning] = (DeviceOutOfMemory, "free memory, or use a smaller batch")
+NO_DEVICE: Final[Meaning] = (DeviceNotFound, "use an emulator device")
+BAD_IMAGE: Final[Meaning] = (CodeObjectError, "check the file with `rocmkern inspect`")
+NO_KERNEL: Final[Meaning] = (KernelNotFound, "list the kernels with `rocmkern inspect`")
+FAULT: Final[Meaning] = (MemoryFault, "run it on `emulator:…:checked` to find the access")
+
+
+@frozen
+class Vendor:
+    """A vendor's bindings and what their statuses mean.
+
+    `calls` has for each action the bindings' function, and what it takes behind the action's own arguments.
+    """
+
+    name: str
+    library: str
+    remedy: str  # where the library can't be used
+    bindings: Callable[[], Any]
+    calls: dict[str, tuple[Any, ...]]
+    errors: dict[str, Meaning]
+    not_ready: str
+
+    def check(self, call: str, *args: Any) -> Any:
+        """Calls `call` of the bindings; its values without the status: None, one value, or a tuple.
+
+        Raises the error class that fits the status. The only place where one is looked at, save for launches and event
+        queries.
+        """
+        try:
+            status, *values = getattr(self.bindings(), call)(*args)
+        except RuntimeError as error:
+            raise DriverUnavailable(
+                f"{call}: the {self.library} can't be used ({error}); {self.remedy}, or use an emulator device"
+            ) from None
+        if status:
+            raise self.error(call, status)
+        return values[0] if len(values) == 1 else tuple(values) or None
+
+    def error(self, call: str, status: Any) -> RocmkernError:
+        kind, remedy = self.errors.get(status.name) or (DriverError, f"see the {self.name} documentation of the call")
+        return kind(f"{call}: {status.name} ({int(status)}); {remedy}")
+
+    def ordinal(self, name: str, count: int) -> int:
+        """The number in `hip:N`, 0 if there is none. Raises DeviceNotFound beyond `count`."""
+        number = name.partition(":")[2] or "0"
+        if not number.isdigit() or int(number) >= count:
+            raise DeviceNotFound(f"open: no device {name!r}; {self.name} sees {count}, numbered from 0")
+        return int(number)
+
+
+@define(eq=False)
+class VendorDriver(ABC):
+    """One device. Objects of the bindings are kept by the integer that the protocol hands out; what is destroyed after
+    close() is gone already.
+    """
+
+    vendor: ClassVar[Vendor]
+    default_stream: ClassVar[Any]
+
+    ordinal: int
+    info: DeviceInfo = field(init=False)
+    _objects: dict[int, Any] = field(init=False, factory=dict)
+    _functions: dict[int, list[int]] = field(init=False, factory=dict)
+    _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
+
+    @abstractmethod
+    def _select(self) -> None:
+        """Makes this device the calling thread's current one; other libraries may have changed it."""
+
+    def _do(self, action: str, *args: Any) -> Any:
+        call, *more = self.vendor.calls[action]
+        return self.vendor.check(call, *args, *more)
+
+    def close(self) -> None:
+        self._objects.clear()
+        self._functions.clear()
+        self._pinned.clear()
+
+    def alloc(self, nbytes: int) -> int:
+        self._select()
+        return int(self._do("alloc", nbytes))
+
+    def free(self, address: int) -> None:
+        self._select()
+        self._do("free", address)
+
+    def alloc_pinned(self, nbytes: int) -> memoryview:
+        self._select()
+        address = int(self._do("alloc_pinned", nbytes))
+        block = (ctypes.c_ubyte * nbytes).from_address(address)
+        self._pinned.add(address, nbytes)
+        weakref.finalize(block, self._free_pinned, address)  # every view and array on the block keeps it alive
+        return memoryview(block).cast("B")
+
+    def _free_pinned(self, address: int) -> None:
+        if self._pinned.remove(address):
+            self._select()
+            self._do("free_pinned", address)
+
+    def is_pinned(self, view: memoryview) -> bool:
+        return self._pinned.contain(view)
+
+    def memory_info(self) -> tuple[int, int]:
+        self._select()
+        free, total = self._do("memory_info")
+        return int(free), int(total)
+
+    def view(self, address: int, nbytes: int) -> memoryview | None:
+        return None
+
+    def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
+        if nbytes:
+            self._select()
+            self._do("fill", address, byte, nbytes, self._stream(stream))
+
+    def create_stream(self) -> int:
+        self._select()
+        return self._keep(self._do("create_stream"))
+
+    def destroy_stream(self, stream: int) -> None:
+        held = self._objects.pop(stream, None)
+        if held is not None:
+            self._select()
+            self._do("synchronize_stream", held)
+            self._do("destroy_stream", held)
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._select()
+        self._do("synchronize_stream", self._stream(stream))
+
+    def stream_wait_event(self, stream: int, event: int) -> None:
+        self._select()
+        self._do("stream_wait_event", self._stream(stream), self._objects[event])
+
+    def create_event(self) -> int:
+        self._select()
+        return self._keep(self._do("create_event"))
+
+    def destroy_event(self, event: int) -> None:
+        held = self._objects.pop(event, None)
+        if held is not None:
+            self._do("destroy_event", held)
+
+    def record_event(self, event: int, stream: int) -> None:
+        self._select()
+        self._do("record_event", self._objects[event], self._stream(stream))
+
+    def query_event(self, event: int) -> bool:
+        (call,) = self.vendor.calls["query_event"]
+        (status,) = getattr(self.vendor.bindings(), call)(self._objects[event])
+        if status.name == self.vendor.not_ready:
+            return False
+        if status:
+            raise self.vendor.error(call, status)
+        return True
+
+    def synchronize_event(self, event: int) -> None:
+        self._do("synchronize_event", self._objects[event])
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        return float(self._do("elapsed_ms", self._objects[start], self._objects[end]))
+
+    def synchronize(self) -> None:
+        self._select()
+        self._do("synchronize")
+
+    def load_module(self, image: bytes) -> int:
+        self._select()
+        handle = self._keep(self._do("load_module", image))
+        self._functions[handle] = []
+        return handle
+
+    def unload_module(self, module: int) -> None:
+        held = self._objects.pop(module, None)
+        if held is None:
+            return
+        self.synchronize()
+        for function in self._functions.pop(module):
+            self._objects.pop(function, None)
+        self._do("unload_module", held)
+
+    def function(self, module: int, name: str) -> int:
+        handle = self._keep(self._do("function", self._objects[module], name.encode()))
+        self._functions[module].append(handle)
+        return handle
+
+    def _stream(self, stream: int) -> Any:
+        return self._objects[stream] if stream else self.default_stream
+
+    def _keep(self, thing: Any) -> int:
+        """`thing` under its own address."""
+        handle = int(thing)
+        self._objects[handle] = thing
+        return handle
