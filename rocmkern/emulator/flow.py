@@ -90,6 +90,10 @@ class Flow:
     blocks: dict[int, Block] = field(factory=dict)
     alive: dict[int, frozenset[int]] = field(factory=dict)  # at the start of each block
     owners: dict[int, int] = field(factory=dict)  # block → entry of its unit
+    _effects: dict[int, Effects] = field(factory=dict)
+    _everything: frozenset[int] = frozenset()
+    _holders: dict[int, Block] = field(factory=dict)  # of each instruction
+    _changes: dict[int, dict[int, frozenset[int]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self._find_blocks()
@@ -121,7 +125,8 @@ class Flow:
     def _find_blocks(self) -> None:
         leaders = self._leaders()
         for start in leaders:
-            self.blocks[start] = self._block(start, leaders)
+            block = self.blocks[start] = self._block(start, leaders)
+            self._holders |= dict.fromkeys((start, *block.pcs), block)
 
     def _block(self, start: int, leaders: set[int]) -> Block:
         pcs, pc = list[int](), start
@@ -144,21 +149,55 @@ class Flow:
 
     def _find_alive(self) -> None:
         """Registers whose value may still be read, backwards to a fixed point. A jump may read them all."""
-        everything = frozenset(r for row, inst in self.code.values() for r in Effects.of(row, inst).reads)
-        effects = {pc: Effects.of(*self.code[pc]) for b in self.blocks.values() for pc in b.pcs}
+        self._everything = frozenset(r for row, inst in self.code.values() for r in Effects.of(row, inst).reads)
+        self._effects = {pc: Effects.of(*self.code[pc]) for b in self.blocks.values() for pc in b.pcs}
         self.alive = dict.fromkeys(self.blocks, frozenset[int]())
         order, changed = sorted(self.blocks, reverse=True), True
         while changed:
             changed = False
             for start in order:
-                block = self.blocks[start]
-                live = set(everything) if block.leaves == "jump" else set[int]()
-                for successor in block.successors:
-                    live |= self.alive.get(successor, frozenset())
-                for pc in reversed(block.pcs):
-                    live = (live - effects[pc].kills) | effects[pc].reads
+                live = self._alive_from(self.blocks[start], start)
                 if live != self.alive[start]:
-                    self.alive[start], changed = frozenset(live), True
+                    self.alive[start], changed = live, True
+
+    def _alive_from(self, block: Block, pc: int) -> frozenset[int]:
+        live = set(self._everything) if block.leaves == "jump" else set[int]()
+        for successor in block.successors:
+            live |= self.alive.get(successor, frozenset())
+        for later in reversed(block.pcs):
+            if later < pc:
+                break
+            live = (live - self._effects[later].kills) | self._effects[later].reads
+        return frozenset(live)
+
+    def to_save(self, entry: int, pc: int) -> frozenset[int]:
+        """Registers that the unit at `entry` may have changed before `pc` and that may be read from there on."""
+        block = self._holders.get(pc)
+        if block is None:
+            return frozenset(r for effects in self._effects.values() for r in effects.writes)
+        changed = set(self._changed(entry).get(block.start, ()))
+        for earlier in block.pcs:
+            if earlier < pc:
+                changed |= self._effects[earlier].writes
+        return frozenset(changed & (self._alive_from(block, pc) | {EXEC_PAIR}))
+
+    def _changed(self, entry: int) -> dict[int, frozenset[int]]:
+        """What a unit may have written before each block that it reaches."""
+        if entry in self._changes:
+            return self._changes[entry]
+        changed: dict[int, frozenset[int]] = {entry: frozenset()}
+        pending = [entry]
+        while pending:
+            block = self.blocks[pending.pop()]
+            after = changed[block.start].union(*(self._effects[pc].writes for pc in block.pcs))
+            for successor in block.successors:
+                known = changed.get(successor)
+                if known is None or not after <= known:
+                    changed[successor] = after | (known or frozenset())
+                    if self.owners.get(successor) == entry and not block.leaves:
+                        pending.append(successor)
+        self._changes[entry] = changed
+        return changed
 
     def _partition(self) -> None:
         """Give every block to one unit: the entry, what follows a barrier or a call, and what several of them reach."""

@@ -49,7 +49,7 @@ class Library:
         handler = builder.build(symbol)
         self._accesses |= handler.accesses
         needs = (*sorted(handler.accesses), *sorted(handler.supports))
-        return Code(symbol, handler.text, handler.declarations, needs, handler.globals)
+        return Code(symbol, handler.text, handler.declarations, needs, handler.globals, builder.level)
 
     def units(self, key: str, builders: list[UnitBuilder]) -> dict[int, int]:
         """Addresses of compiled units of the kernel `key`, by where they begin."""

@@ -19,29 +19,12 @@ import llvmlite
 from attrs import define, field, frozen
 from elftools.elf.elffile import ELFFile
 
-from rocmkern.emulator.ir import host_features, target_features
+from rocmkern.emulator.compiler import THOROUGH, attributes, compile_ir, target_machine
+from rocmkern.emulator.ir import target_features
 from rocmkern.errors import DriverError
 from rocmkern.paths import cache_folder
 
 CACHE_LIMIT_BYTES: Final = 512 << 20
-
-
-@cache
-def attributes() -> str:
-    """Of every function, and what branches refer to.
-
-    LLVM's models of AMD's CPUs schedule once more after register allocation, in time quadratic in the size of blocks:
-    half of all compile time, for code that is no faster. So these CPUs are tuned for as Intel's are.
-    """
-    import llvmlite.binding as llvm
-
-    near = "icelake-server" if "avx512f" in host_features() else "haswell"
-    known = ["nounwind", '"min-legal-vector-width"="512"', '"prefer-vector-width"="512"', '"no-builtins"']
-    if llvm.get_host_cpu_name().startswith("znver"):
-        known.append(f'"tune-cpu"="{near}"')
-    return f"""attributes #0 = {{ {" ".join(known)} }}
-!0 = !{{!"branch_weights", i32 1000, i32 1}}
-"""
 
 
 @frozen
@@ -53,6 +36,7 @@ class Code:
     declarations: dict[str, str]
     needs: tuple[str, ...] = ()  # symbols of other functions of ours
     globals: dict[str, str] = field(factory=dict)
+    level: int = THOROUGH
 
 
 Build = Callable[[], Code]
@@ -171,30 +155,20 @@ class Native:
 
     _addresses: dict[str, int] = field(factory=dict)
     _loaded: set[str] = field(factory=set)
-    _lock: threading.RLock = field(factory=threading.RLock)
+    _changed: threading.Condition = field(factory=threading.Condition)  # on all that is here; reentrant
+    _under_way: set[str] = field(factory=set)  # symbols that some thread compiles
     compiled: int = 0  # functions that this process had to compile
-
-    @cached_property
-    def machine(self) -> Any:
-        import llvmlite.binding as llvm
-
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        return llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=target_features(), opt=2, jit=True
-        )
 
     @cached_property
     def engine(self) -> Any:
         import llvmlite.binding as llvm
 
-        return llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.machine)
+        return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(THOROUGH))
 
     @cached_property
     def store(self) -> Store:
         import llvmlite.binding as llvm
 
-        _ = self.machine
         host = llvm.get_host_cpu_name() + target_features() + sys.platform
         name = blake2b((host + translator_version()).encode(), digest_size=10).hexdigest()
         store = Store(cache_folder() / "emulator" / name)
@@ -207,29 +181,73 @@ class Native:
     def ensure(self, wanted: dict[str, Build], parts: Callable[[str], Build] | None = None) -> None:
         """Make every symbol callable: from this process, from disk, or by compiling all that is missing in one go.
 
-        `parts` gives the builders of symbols that built code needs.
+        `parts` gives the builders of symbols that built code needs. Compiling holds no lock: it may take seconds, and
+        others want code meanwhile.
         """
-        with self._lock:
-            missing = [s for s in wanted if s not in self._addresses]
-            if not missing:
-                return
-            rest = [s for s in missing if not self._load_from_store(s)]
-            if rest:
+        with self._changed:
+            absent = [s for s in wanted if not self._load_from_store(s)]
+            if absent:
                 self.store.refresh()
-                rest = [s for s in rest if not self._load_from_store(s)]
-            if rest:
-                self._compile([wanted[s]() for s in rest], parts)
-            for symbol in missing:
-                self._resolve(symbol)
+                absent = [s for s in absent if not self._load_from_store(s)]
+        built = [wanted[s]() for s in absent]
+        with self._changed:
+            codes = self._missing(built, parts)
+            while not self._under_way.isdisjoint(c.symbol for c in codes):
+                self._changed.wait()
+                codes = self._missing(built, parts)
+            ours = {c.symbol for c in codes}
+            self._under_way |= ours
+        try:
+            if codes:
+                self._compile(codes)
+            with self._changed:
+                self._resolve_all(wanted)
+        finally:
+            with self._changed:
+                self._under_way -= ours
+                self._changed.notify_all()
+
+    def _missing(self, codes: list[Code], parts: Callable[[str], Build] | None) -> list[Code]:
+        """Those that no thread has added yet, and the code of what they need."""
+        codes = [c for c in codes if not self._load_from_store(c.symbol)]
+        queue, known = list(codes), {c.symbol for c in codes}
+        while queue:
+            for needed in queue.pop().needs:
+                if needed in known:
+                    continue
+                if self._load_from_store(needed):
+                    self._resolve(needed)
+                    continue
+                assert parts is not None, f"{needed} has no builder"
+                code = parts(needed)()
+                known.add(needed)
+                codes.append(code)
+                queue.append(code)
+        return codes
+
+    def _compile(self, codes: list[Code]) -> None:
+        """What is called comes first: that is never of a lower level than what calls it."""
+        for level in sorted({c.level for c in codes}, reverse=True):
+            some = [c for c in codes if c.level == level]
+            data = compile_ir(module_text(some), level)
+            self._refuse_unknown(data)
+            with self._changed:
+                self._add(data)
+                self.store.write(data, some)
+                self.compiled += len(some)
+                self._resolve_all(c.symbol for c in some)
+
+    def _resolve_all(self, symbols: Iterable[str]) -> None:
+        for symbol in symbols:
+            self._resolve(symbol)
 
     def load(self, symbols: Iterable[str]) -> bool:
         """Load symbols from disk; False where one is not there."""
-        with self._lock:
+        with self._changed:
             wanted = list(symbols)
             if not all(self._load_from_store(s) for s in wanted):
                 return False
-            for symbol in wanted:
-                self._resolve(symbol)
+            self._resolve_all(wanted)
             return True
 
     def _resolve(self, symbol: str) -> None:
@@ -267,27 +285,6 @@ class Native:
 
         self.engine.add_object_file(llvm.ObjectFileRef.from_data(data))
 
-    def _compile(self, codes: list[Code], parts: Callable[[str], Build] | None) -> None:
-        queue, known = list(codes), {c.symbol for c in codes}
-        while queue:
-            for needed in queue.pop().needs:
-                if needed not in known and not self._load_from_store(needed):
-                    assert parts is not None, f"{needed} has no builder"
-                    code = parts(needed)()
-                    known.add(needed)
-                    codes.append(code)
-                    queue.append(code)
-        self.compiled += len(codes)
-        defined = {c.symbol for c in codes}
-        for needed in {n for c in codes for n in c.needs} - defined:
-            self._resolve(needed)
-        data = self.emit_object(module_text(codes))
-        self._refuse_unknown(data)
-        self._add(data)
-        self.store.write(data, codes)
-        for code in codes:
-            self._resolve(code.symbol)
-
     def _refuse_unknown(self, data: bytes) -> None:
         """LLVM ends the process at a call that it can't link, such as one of a C library function that is not here."""
         import llvmlite.binding as llvm
@@ -296,19 +293,6 @@ class Native:
         missing = [s for s in undefined_symbols(data) if llvm.address_of_symbol(s) is None and not hasattr(process, s)]
         if missing:
             raise DriverError(f"compile: the code calls {', '.join(missing)}, which this process does not have")
-
-    def emit_object(self, text: str) -> bytes:
-        import llvmlite.binding as llvm
-
-        module = llvm.parse_assembly(text)
-        tuning = llvm.create_pipeline_tuning_options(speed_level=1)
-        builder = llvm.create_pass_builder(self.machine, tuning)
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-        passes.run(module, builder)
-        return bytes(self.machine.emit_object(module))
 
 
 def undefined_symbols(data: bytes) -> list[str]:

@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction, emit_atomic
 from rocmkern.emulator.addresses import SPACE_OF, Addresses
+from rocmkern.emulator.compiler import QUICK, THOROUGH
 from rocmkern.emulator.formats import Format, instruction_word, resource_bits
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
@@ -52,6 +53,7 @@ STATIC_IMMEDIATES: Final = frozenset(
     }
 )
 MEMORY: Final = frozenset({"SMEM", *SPACE_OF})
+LOOPS: Final = frozenset({"state", "lanes"})
 PARAMETERS: Final = "(ptr %w, ptr %op)"
 
 
@@ -141,6 +143,11 @@ class HandlerBuilder:
     checked: bool = False
     plain: bool = False  # a function that returns instead of going on: for calls from compiled code
     accesses: dict[str, AccessFunction] = field(factory=dict)
+
+    @property
+    def level(self) -> int:
+        """How well to compile it: straight code is no faster for it, loops over lanes are."""
+        return THOROUGH if self.plain or self.row.unit in LOOPS else QUICK
 
     def build(self, symbol: str) -> Handler:
         w = Writer()

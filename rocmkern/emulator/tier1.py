@@ -150,10 +150,8 @@ class UnitBuilder:
         w = self._writer
         for (kind, pc, skip), label in list(self._stubs.items()):
             w.label(label)
-            live = self.flow.alive.get(pc)
-            for register in sorted(self._regs.written):
-                if live is None or register in live or register == EXEC_PAIR:
-                    self._regs.save(register)
+            for register in sorted(self._regs.written & self.flow.to_save(self.entry, pc)):
+                self._regs.save(register)
             operation = self._operation(pc, skip)
             if kind == "go":
                 handler = w.load(operation, "ptr", 0, 8)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
+from llvmlite.binding import create_context, ffi, parse_assembly
 
+from rocmkern.emulator.compiler import THOROUGH, compile_ir, emit_object, target_machine
 from rocmkern.emulator.ir import AVX512_VARIABLE, host_features, target_features
-from rocmkern.emulator.native import Code, Store
+from rocmkern.emulator.native import Code, Native, Store
 from rocmkern.paths import CACHE_VARIABLE
 
 RUN = """
@@ -96,3 +100,51 @@ def test_avx512_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         host_features.cache_clear()
         target_features.cache_clear()
+
+
+def quick(symbol: str, needs: tuple[str, ...] = ()) -> Code:
+    return Code(symbol, f"define void @{symbol}() {{ ret void }}\n", {}, needs)
+
+
+def test_compiling_holds_up_only_who_wants_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one thread compiles, another gets other code; one that wants the same waits, and it is compiled once."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    here, begun, go_on, texts = Native(), threading.Event(), threading.Event(), list[str]()
+
+    def compile_slowly(text: str, level: int) -> bytes:
+        texts.append(text)
+        if "@slow_part" in text:
+            begun.set()
+            assert go_on.wait(60)
+        return compile_ir(text, level)
+
+    monkeypatch.setattr("rocmkern.emulator.native.compile_ir", compile_slowly)
+
+    def want(symbol: str, *needs: str) -> None:
+        here.ensure({symbol: lambda: quick(symbol, needs)}, lambda part: lambda: quick(part))
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(want, "slow", "slow_part")
+        try:
+            assert begun.wait(60)
+            want("other")
+            assert here.address("other")
+            second = threads.submit(want, "another", "slow_part")
+            assert not wait([second], 0.05).done
+            assert here.address("slow") is None
+        finally:
+            go_on.set()
+        first.result()
+        second.result()
+    assert here.address("slow")
+    assert here.address("another")
+    assert sum("@slow_part()" in text for text in texts) == 1
+
+
+def test_emission_does_without_the_lock_of_llvmlite() -> None:
+    """Code is emitted while another thread holds the lock, and is what llvmlite's own way emits."""
+    machine = target_machine(THOROUGH)
+    module = parse_assembly("define i32 @next(i32 %a) {\n  %b = add i32 %a, 1\n  ret i32 %b\n}\n", create_context())
+    with ThreadPoolExecutor(1) as thread, ffi.lib._lock:
+        data = thread.submit(emit_object, machine, module).result(60)
+    assert data == machine.emit_object(module)
