@@ -142,6 +142,12 @@ def contiguous(shape: Shape) -> Layout:
     return Layout(shape, tuple(reversed(strides)))
 
 
+@lru_cache(maxsize=4096)
+def transposed(layout: Layout) -> Layout:
+    """The last two axes exchanged, made once."""
+    return layout.permute((*range(layout.ndim - 2), layout.ndim - 1, layout.ndim - 2))
+
+
 def _reshaped_strides(shape: Shape, strides: Shape, wanted: Shape) -> Shape | None:
     """Match groups of axes with equal products from the left; each old group must merge into one run."""
     old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]

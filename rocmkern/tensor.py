@@ -13,7 +13,7 @@ import rocmkern
 from rocmkern import dlpack
 from rocmkern.dtypes import DType
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
-from rocmkern.layout import Layout, Shape
+from rocmkern.layout import Layout, Shape, transposed
 from rocmkern.promotion import Scalar
 from rocmkern.runtime import Device, DeviceMemory
 
@@ -84,7 +84,7 @@ class Tensor:
         """The transpose of a matrix, a view. Raises ShapeError for other than two dimensions."""
         if self.ndim != 2:
             raise ShapeError(f"T: {self.ndim} dimensions; it takes 2, use mT or permute_dims")
-        return self.view(self.layout.permute((1, 0)))
+        return self.view(transposed(self.layout))
 
     @property
     def mT(self) -> Tensor:  # noqa: N802 - the standard's name

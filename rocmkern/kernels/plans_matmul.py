@@ -91,7 +91,7 @@ def product(
     partial = _partial(t, out)
     narrow = min(m, n) <= VECTORS and (t, t) in VECTOR_PAIRS and not scaled
     if narrow:
-        way = split = _vector_way(batch, m, n, t, by_rows, device)
+        way = split = _vector_way(batch, m, n, k, t, by_rows, device)
     else:
         way = _tile_way(batch, m, n, _tiles(t, out, scaled), device, whole_rounds=True)
         split = _tile_way(batch, m, n, _tiles(t, partial or out, t in SHORT), device, whole_rounds=False)
@@ -146,13 +146,18 @@ def _tiles(t: DType, out: DType, scaled: bool) -> dict[str, Tile]:
     return dict(SCALED_TILES) if scaled else {kind: tile for kind, (tile, pairs) in TILES.items() if (t, out) in pairs}
 
 
-def _vector_way(batch: int, m: int, n: int, t: DType, by_rows: bool, device: DeviceInfo) -> _Way:
+def _vector_way(batch: int, m: int, n: int, k: int, t: DType, by_rows: bool, device: DeviceInfo) -> _Way:
+    """By bands where neighbours are columns, unless one block does all rows of a small matrix: lanes beyond the last
+    column would have nothing to do.
+    """
     vectors, rows = sorted((m, n))
+    waves = VECTOR_THREADS // device.wave_size
+    in_a_block = waves * _ROWS_AT_ONCE[1 if vectors == 1 else VECTORS]
+    by_rows = by_rows or (k <= _SHORTEST_PART and rows <= in_a_block)
     name, count = next(
         (kind, c) for kind, (way, c) in VECTOR_KINDS.items() if c >= vectors and (way == "ByRows") is by_rows
     )
-    waves = VECTOR_THREADS // device.wave_size
-    at_once = waves * _ROWS_AT_ONCE[count] if by_rows else device.wave_size * VECTOR_BYTES // t.itemsize
+    at_once = in_a_block if by_rows else device.wave_size * VECTOR_BYTES // t.itemsize
     blocks = batch * -(-rows // at_once)
     how = f"a wave for {_ROWS_AT_ONCE[count]} rows" if by_rows else f"a block for {at_once} columns"
     return _Way(name, blocks, VECTOR_THREADS, f"{vectors} of at most {count} vectors: {how} of the matrix")

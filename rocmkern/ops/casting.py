@@ -17,6 +17,7 @@ from rocmkern.layout import collapse, contiguous
 from rocmkern.ops import prepared, specialized
 from rocmkern.ops.launch import context, elementwise, empty, layout_info
 from rocmkern.ops.parts import from_words, words
+from rocmkern.ops.prepared import Key
 from rocmkern.promotion import Scalar
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
@@ -44,30 +45,35 @@ def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
         return launch.run(x.device, x.address)
     out, symbol = empty(x.shape, dtype, x.device), f"cast_{x.dtype.short}_{dtype.short}"
     if x.dtype in TILED and dtype in TILED and not x.is_contiguous:
-        return _copied(symbol, out, x)
+        return _copied(symbol, out, x, key)
     return elementwise(symbol, out, (x,), key=key)
 
 
 def duplicate(x: Tensor) -> Tensor:
     """A contiguous copy."""
+    key = ("copy", x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
+    launch = prepared.found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
     if x.dtype.is_complex:
         return from_words(duplicate(words(x)), x.dtype)
-    return _copied(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), x)
+    return _copied(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), x, key)
 
 
-def _copied(symbol: str, out: Tensor, x: Tensor) -> Tensor:
+def _copied(symbol: str, out: Tensor, x: Tensor, key: Key) -> Tensor:
     """Run a kernel that takes transposed inputs by tiles."""
     if x.layout.is_contiguous or not x.layout.size:
-        return elementwise(symbol, out, (x,))
+        return elementwise(symbol, out, (x,), key=key)
     here = context(x.device)
     if specialized.enabled and specialized.launched(symbol, out, (x,)):
         return out
     dims, (strides,) = collapse(x.shape, x.layout.strides)
     if not dims:
-        return elementwise(symbol, out, (x,))
+        return elementwise(symbol, out, (x,), key=key)
     plan = here.plan(plans_transpose.copy, dims, strides, x.dtype.itemsize, out.dtype.itemsize)
-    info = layout_info(x.device, dims + strides)
-    here.kernel(x.device, symbol).run(plan, x.layout.size, len(dims), info, x.address, out.address)
+    kernel, before = here.kernel(x.device, symbol), (x.layout.size, len(dims), layout_info(x.device, dims + strides))
+    kernel.run(plan, *before, x.address, out.address)
+    kernel.keep(key, plan, out, before)
     return out
 
 

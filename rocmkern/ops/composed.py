@@ -11,7 +11,8 @@ from rocmkern.ops.indexing import where
 from rocmkern.ops.launch import elementwise, empty
 from rocmkern.ops.manipulation import expand_dims
 from rocmkern.ops.parts import part
-from rocmkern.ops.rows_binary import greater_equal, maximum, minimum, subtract
+from rocmkern.ops.prepared import found
+from rocmkern.ops.rows_binary import greater_equal, maximum, minimum
 from rocmkern.promotion import check_range
 from rocmkern.tensor import Operand, Tensor
 
@@ -43,7 +44,11 @@ def conj(x: Tensor, /) -> Tensor:
     """The values with the other sign of the imaginary part; a copy of real ones. Raises DTypeError for bool."""
     if not _number("conj", x).dtype.is_complex:
         return duplicate(x)
-    return elementwise(f"uconj_{x.dtype.short}", empty(x.shape, x.dtype, x.device), (x,))
+    key = ("conj", x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
+    launch = found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
+    return elementwise(f"uconj_{x.dtype.short}", empty(x.shape, x.dtype, x.device), (x,), key=key)
 
 
 def real(x: Tensor, /) -> Tensor:
@@ -75,8 +80,8 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
 def _triangle(operation: str, x: Tensor, k: int, *, below: bool) -> Tensor:
     if as_tensor(operation, x).ndim < 2:
         raise ShapeError(f"{operation}: {x.ndim} dimensions; it takes two or more")
-    rows = expand_dims(arange(x.shape[-2], device=x.device), axis=1)
-    distance = subtract(arange(x.shape[-1], device=x.device), rows)
-    inside = greater_equal(k, distance) if below else greater_equal(distance, k)
+    columns = arange(x.shape[-1], device=x.device)
+    diagonal = expand_dims(arange(k, k + x.shape[-2], device=x.device), axis=1)
+    inside = greater_equal(diagonal, columns) if below else greater_equal(columns, diagonal)
     zero = False if x.dtype is bool_ else 0
     return where(inside, x, zero)

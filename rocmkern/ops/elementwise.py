@@ -119,10 +119,11 @@ def unary(
             return finish(row.name, joined(operation(parts(x)), dtype), out)
         if row.accepts == "rounding" and not dtype.is_float:
             return finish(row.name, cast(x, dtype, copy=True), out)
-        operand = cast(x, dtype)
+        if x.dtype is not dtype:
+            return operation(cast(x, dtype), out=out)
         target = destination(out, x.shape, result_dtype(row, dtype), x.device, x)
         stem = row.of_bool if row.of_bool and dtype is bool_ else row.kernel
-        elementwise(f"{stem}_{dtype.short}", target, (operand,), key=key if operand is x else None)
+        elementwise(f"{stem}_{dtype.short}", target, (x,), key=key)
         return finish(row.name, target, out)
 
     named(operation, name, doc)
@@ -154,16 +155,16 @@ def binary(
                 return launch.run(x.device, x.address)
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
+        if any(isinstance(x, Tensor) and x.dtype is not dtype for x in (x1, x2)):
+            return operation(*[cast(x, dtype) if isinstance(x, Tensor) else x for x in (x1, x2)], out=out)
         by_number = _with_number(name, x1, x2, dtype, out, key)
         if by_number is not None:
             return finish(name, by_number, out)
         left, right = operand(row.name, x1, dtype, device), operand(row.name, x2, dtype, device)
         shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
         target = destination(out, shape, result_dtype(row, dtype), device, left, right)
-        fixed = (left is not x1, right is not x2)
-        if any(new and isinstance(x, Tensor) for new, x in zip(fixed, (x1, x2), strict=True)):
-            key = None  # a cast comes first
         operands = (broadcast(left, shape), broadcast(right, shape))
+        fixed = (left is not x1, right is not x2)
         elementwise(f"{row.kernel}_{dtype.short}", target, operands, key=key, fixed=fixed)
         return finish(row.name, target, out)
 
@@ -198,10 +199,9 @@ def _with_number(
     if not isinstance(x, Tensor) or isinstance(number, Tensor | complex) or dtype.is_complex:
         return None
     check_range(number, dtype, name)
-    operand = cast(x, dtype)
-    target = destination(out, x.shape, dtype, x.device, operand)
+    target = destination(out, x.shape, dtype, x.device, x)
     scalars = tuple(_encoded(v, dtype) for v in _AFFINE[name](number, -0.0 if dtype.is_float else 0))
-    return elementwise(f"affine_{dtype.short}", target, (operand,), after=scalars, key=key if operand is x else None)
+    return elementwise(f"affine_{dtype.short}", target, (x,), after=scalars, key=key)
 
 
 def _encoded(value: Real, dtype: DType) -> bool | int | float | bytes:

@@ -18,7 +18,7 @@ from rocmkern.ops.faults import checked_ids
 from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.parts import beside_words, from_words, words
-from rocmkern.ops.prepared import Key
+from rocmkern.ops.prepared import Key, number_key
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.reduction import min as lowest
 from rocmkern.ops.rows_binary import equal
@@ -62,15 +62,11 @@ def positions(x: Tensor) -> Tensor:
 
 def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     """x1 where the condition is true, x2 elsewhere; any value but zero is true."""
-    key: Key | None = None
-    if isinstance(condition, Tensor) and isinstance(x1, Tensor) and isinstance(x2, Tensor):
-        tensors = (condition, x1, x2)
-        place = condition.device
-        if x1.device._driver is x2.device._driver is place._driver:
-            key = ("where", place._driver, *[d for t in tensors for d in (t.dtype, t.layout.shape, t.layout.strides)])
-            launch = prepared.found(key)
-            if launch is not None:
-                return launch.run(place, condition.address, x1.address, x2.address)
+    key = _where_key(condition, x1, x2)
+    if key is not None:
+        launch = prepared.found(key)
+        if launch is not None:
+            return launch.run(condition.device, *[t.address for t in (condition, x1, x2) if isinstance(t, Tensor)])
     truth = cast(as_tensor("where", condition), bool_)
     if isinstance(x1, Tensor) or isinstance(x2, Tensor):
         _, dtype = device_and_dtype("where", x1, x2)
@@ -81,10 +77,25 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     out, mask = empty(shape, dtype, truth.device), beside_words(broadcast(truth, shape), dtype)
     choices = [words(broadcast(t, shape)) for t in (left, right)]
     target = words(out)
-    if truth is not condition or left is not x1 or right is not x2 or dtype.is_complex:
+    pairs = ((truth, condition), (left, x1), (right, x2))
+    if dtype.is_complex or any(isinstance(given, Tensor) and used is not given for used, given in pairs):
         key = None
-    elementwise(f"where_bool_{target.dtype.short}", target, (mask, *choices), key=key)
+    fixed = tuple(not isinstance(given, Tensor) for _, given in pairs)
+    elementwise(f"where_bool_{target.dtype.short}", target, (mask, *choices), key=key, fixed=fixed)
     return out
+
+
+def _where_key(condition: Tensor, x1: Operand, x2: Operand) -> Key | None:
+    """What a launch is kept under; None where there can't be one, as of a number ahead of a tensor."""
+    if not isinstance(condition, Tensor) or (isinstance(x2, Tensor) and not isinstance(x1, Tensor)):
+        return None
+    key: list[object] = ["where"]
+    for t in (condition, x1, x2):
+        part = (t.device._driver, t.dtype, t.layout.shape, t.layout.strides) if isinstance(t, Tensor) else number_key(t)
+        if part is None:
+            return None
+        key.append(part)
+    return tuple(key)
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:

@@ -59,6 +59,9 @@ def get_item(x: Tensor, key: Any, /) -> Tensor:
     """The elements under a key: a view for integers, slices and new axes, a copy with index tensors or masks."""
     if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
         return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0)
+    if isinstance(key, Tensor) and key.dtype.is_integer and as_tensor("index", x).ndim:
+        same_device("index", x.device, key)
+        return select(x, checked_ids(key, x.shape[0], 0, "index"), 0)
     selected = _resolve(x, key)
     if isinstance(selected, Tensor):
         return selected
@@ -90,7 +93,7 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     if isinstance(selected, Tensor):
         write(fitting, selected)
     else:
-        _scatter(selected, packed(fitting))
+        _scatter(selected, packed(fitting), unique=selected.unique or source.size == 1)
 
 
 def _value(x: Tensor, value: Operand) -> Tensor:
@@ -231,13 +234,15 @@ def _placed(x: Tensor, start: int, count: int, place: int) -> Tensor:
     return x if order == list(range(x.ndim)) else permute_dims(x, order)
 
 
-def _scatter(selected: Selection, source: Tensor) -> None:
-    """Write contiguous values to the selected places, by their offsets in the view's memory."""
+def _scatter(selected: Selection, source: Tensor, *, unique: bool) -> None:
+    """Write contiguous values to the selected places, by their offsets in the view's memory; `unique` says that no two
+    differ that go to one place.
+    """
     if not source.size:
         return
     offsets = reshape(packed(_offsets(selected)), -1)
     target, values = selected.view, reshape(source, -1)
-    if not selected.unique:
+    if not unique:
         offsets, values = _last_of_each(offsets, values)
     if values.dtype is complex128:
         offsets = reshape(add(multiply(reshape(offsets, (-1, 1)), 2), arange(2, device=offsets.device)), -1)

@@ -200,6 +200,8 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     at = (normal_axis(axis, left.ndim, "vecdot"), normal_axis(axis, right.ndim, "vecdot"))
     if left.shape[at[0]] != right.shape[at[1]]:
         raise ShapeError(f"vecdot: shapes {x1.shape} and {x2.shape} differ along axis {axis}")
+    if left.ndim == right.ndim == 1:
+        return matmul(conj(left) if dtype.is_complex else left, right)
     work = float32 if dtype.is_float and dtype.itemsize < 4 else dtype
     first = conj(left) if work.is_complex else cast(left, work)
     products = multiply(moveaxis(first, at[0], -1), moveaxis(cast(right, work), at[1], -1))

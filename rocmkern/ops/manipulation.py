@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import ShapeError
-from rocmkern.layout import Shape, complete_shape, normal_axes, normal_axis, normal_integer, normal_shape
+from rocmkern.layout import Shape, complete_shape, normal_axes, normal_axis, normal_integer, normal_shape, transposed
 from rocmkern.layout import broadcast_shapes as common_shape
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import DeviceLike, asarray
@@ -61,7 +61,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two axes exchanged, a view. Raises ShapeError below two dimensions."""
     if as_tensor("matrix_transpose", x).ndim < 2:
         raise ShapeError(f"matrix_transpose: {x.ndim} dimensions; it takes 2 or more")
-    return x.view(x.layout.permute((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)))
+    return x.view(transposed(x.layout))
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:

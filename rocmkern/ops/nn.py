@@ -52,15 +52,19 @@ def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...
 def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """exp(x) over its sum along an axis, without overflow."""
     values = _floats("softmax", x)
-    at = normal_axis(axis, values.ndim, "softmax")
-    return moveaxis(_over_rows("softmax", moveaxis(values, at, -1)), -1, at)
+    return _along("softmax", values, normal_axis(axis, values.ndim, "softmax"))
 
 
 def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """The logarithm of softmax, without overflow."""
     values = _floats("log_softmax", x)
-    at = normal_axis(axis, values.ndim, "log_softmax")
-    return moveaxis(_over_rows("log_softmax", moveaxis(values, at, -1)), -1, at)
+    return _along("log_softmax", values, normal_axis(axis, values.ndim, "log_softmax"))
+
+
+def _along(op: str, x: Tensor, axis: int) -> Tensor:
+    if axis == x.ndim - 1:
+        return _over_rows(op, x)
+    return moveaxis(_over_rows(op, moveaxis(x, axis, -1)), -1, axis)
 
 
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:

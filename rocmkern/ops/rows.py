@@ -82,6 +82,10 @@ def _runs_along_rows(layout: Layout, kept: int) -> bool:
 
 def scanned(op: str, x: Tensor, axis: int) -> Tensor:
     """Running totals of a contiguous tensor along an axis; long lines go in parts that begin with what came before."""
+    key = ("scan", op, axis, x.device._driver, x.dtype, x.layout.shape)
+    launch = found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
     result = empty(x.shape, x.dtype, x.device)
     if not x.size:
         return result
@@ -89,9 +93,10 @@ def scanned(op: str, x: Tensor, axis: int) -> Tensor:
     here = context(x.device)
     plan = here.plan(plans_rows.running_total, left, n, right)
     carry = _carry(op, x.view(Layout((left, n, right), (n * right, right, 1), x.layout.offset)), plan)
-    here.kernel(x.device, f"cum{op}_{x.dtype.short}").run(
-        plan.first, left, n, right, plan.part, carry.address if carry is not None else 0, x.address, result.address
-    )
+    kernel, before = here.kernel(x.device, f"cum{op}_{x.dtype.short}"), (left, n, right, plan.part)
+    kernel.run(plan.first, *before, 0 if carry is None else carry.address, x.address, result.address)
+    if carry is None:
+        kernel.keep(key, plan.first, result, (*before, 0))
     return result
 
 

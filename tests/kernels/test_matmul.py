@@ -280,10 +280,15 @@ def test_plan_splits_long_inner_axes_of_small_results() -> None:
 
 
 def test_plan_multiplies_few_vectors_at_the_memorys_rate() -> None:
-    """Up to eight rows or columns: a wave takes rows of the other operand, or a block a band of its columns."""
+    """Up to eight rows or columns: a wave takes rows of the other operand, also strided ones where one block has them
+    all and they are short; else a block a band of its columns.
+    """
     assert planned(1, 1, 4096, 4096, *F32, units=64).first.variant == "matvec_rows_f32"
     assert planned(1, 4096, 8, 4096, *F32, units=64).first.variant == "matvecs_rows_f32"
     assert planned(1, 9, 4096, 4096, *F32, units=64).first.variant == "matmul_little_f32"
+    for n, k, kind in ((16, 256, "rows"), (17, 256, "bands"), (16, 257, "bands")):
+        plan = planned(1, 8, n, k, *F32, units=64, by_rows=False)
+        assert plan.first.variant == f"matvecs_{kind}_f32" and plan.first.grid == (1, 1, 1)
     bands = planned(1, 1, 4096, 4096, *F32, units=64, by_rows=False)
     assert bands.first.variant == "matvec_bands_f32" and bands.first.grid == (16 * bands.parts, 1, 1)
     assert str(bands).startswith("matvec_bands_f32: grid 256×1×1") and "in 16 parts of 256" in str(bands)

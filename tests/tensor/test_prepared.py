@@ -28,6 +28,9 @@ def test_the_second_launch_is_like_the_first(data: st.DataObject, dtype: Any) ->
     calls = (
         lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a == b, lambda a, b: -a, lambda a, b: a + 2,
         lambda a, b: 3 * a, lambda a, b: a > 1, lambda a, b: a.astype(rk.float64), lambda a, b: rk.where(a > b, a, b),
+        lambda a, b: rk.where(a > b, a, 2), lambda a, b: rk.where(a > b, 2, b), lambda a, b: rk.where(a > b, 1, 0),
+        lambda a, b: a.copy(), lambda a, b: rk.copy(a[..., None]), lambda a, b: rk.conj(a * 1j),
+        lambda a, b: rk.cumulative_sum(rk.reshape(a, -1)),
     )  # fmt: skip
     for call in calls:
         prepared.forget()
@@ -52,6 +55,11 @@ def test_numbers_that_are_equal_and_not_the_same() -> None:
         assert np.signbit((x + 0.0).numpy()).tolist() == [False, False]
         assert np.signbit((x + -0.0).numpy()).tolist() == [True, False]
     i = rk.asarray([5, 7], dtype=rk.int32)
+    for number, kind in ((1, rk.int64), (1.0, rk.float32), (True, rk.bool), (0.0, rk.float32), (-0.0, rk.float32)):
+        for _ in range(2):
+            whole = rk.full((2,), number)
+            assert whole.dtype is kind and np.signbit(whole.numpy().astype(np.float32)[1]) == (str(number) == "-0.0")
+            assert str(rk.where(x < 0, number, number).tolist()[0]) == str(number)
     for _ in range(2):
         assert (i + 1).dtype is rk.int32 and (i + True).dtype is rk.int32 and (i + 1.0).dtype is rk.float32
         assert (i - 1).tolist() == [4, 6] and (1 - i).tolist() == [-4, -6]
