@@ -19,6 +19,13 @@ MOST_PIXELS: Final = 1 << 30
 DEEP: Final = 256  # steps along channels × kernel from which the second tile is the faster
 
 
+def windows(length: int, reach: int, step: int, pad: int, ceil: bool = False) -> int:
+    """How many windows an axis has: whole ones, or with `ceil` also one that begins inside the image or before it."""
+    room = length + 2 * pad - reach
+    count = (-(-room // step) if ceil else room // step) + 1
+    return count - 1 if ceil and (count - 1) * step >= length + pad else count
+
+
 def convolution(
     batch: int,
     channels_out: int,

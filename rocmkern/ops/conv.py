@@ -34,10 +34,7 @@ def conv2d(
     """Images (b, c, h, w) with kernels (out, c/groups, kh, kw), any layout; a pair is for height and width."""
     images, kernels = _operands("conv2d", x, weight, groups, over_groups=True)
     steps, pads, spread = _geometry("conv2d", stride, padding, dilation)
-    size = tuple(
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(images.shape[2:], kernels.shape[2:], steps, pads, spread, strict=True)
-    )
+    size = tuple(map(plans_conv.windows, images.shape[2:], _reach(kernels.shape[2:], spread), steps, pads))
     if min(size) <= 0:
         raise ShapeError(f"conv2d: kernel {kernels.shape[2:]} does not fit image {images.shape[2:]}")
     if weight.shape[0] % groups:
@@ -198,10 +195,10 @@ def _pooled(
     steps, pads, spread = _geometry(name, lengths if stride is None else stride, padding, dilation)
     if 0 in lengths:
         raise ShapeError(f"{name}: window {lengths}; use numbers from 1 on")
-    reach = tuple(d * (k - 1) + 1 for k, d in zip(lengths, spread, strict=True))
+    reach = _reach(lengths, spread)
     if any(2 * p > r for p, r in zip(pads, reach, strict=True)):
         raise ShapeError(f"{name}: padding {pads} of windows that cover {reach}; use half of that at most")
-    size = tuple(map(_windows, images.shape[2:], reach, steps, pads, (ceil, ceil)))
+    size = tuple(map(plans_conv.windows, images.shape[2:], reach, steps, pads, (ceil, ceil)))
     if min(size) <= 0:
         raise ShapeError(f"{name}: window {lengths} does not fit image {images.shape[2:]}")
     result = empty((*images.shape[:2], *size), images.dtype, images.device)
@@ -212,11 +209,9 @@ def _pooled(
     return cast(result, x.dtype)
 
 
-def _windows(length: int, reach: int, step: int, pad: int, ceil: bool) -> int:
-    """How many windows an axis has: whole ones, or with `ceil` also one that begins inside the image or before it."""
-    room = length + 2 * pad - reach
-    count = (-(-room // step) if ceil else room // step) + 1
-    return count - 1 if ceil and (count - 1) * step >= length + pad else count
+def _reach(lengths: tuple[int, ...], spread: tuple[int, ...]) -> tuple[int, ...]:
+    """How many elements windows of these lengths cover, their places `spread` apart."""
+    return tuple(d * (k - 1) + 1 for k, d in zip(lengths, spread, strict=True))
 
 
 def _images(name: str, x: Tensor) -> Tensor:

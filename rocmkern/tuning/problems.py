@@ -18,6 +18,7 @@ from rocmkern.errors import ConfigError
 from rocmkern.kernels import families
 from rocmkern.kernels.block_formats import BY_NAME
 from rocmkern.kernels.csv_table import read_csv
+from rocmkern.kernels.plans_conv import windows
 from rocmkern.ops import conv, linear, reduction
 from rocmkern.ops.creation import asarray
 from rocmkern.quant.qtensor import quantize
@@ -195,8 +196,7 @@ class Convolution:
 
     @property
     def _out(self) -> tuple[int, int]:
-        h, w = ((n + 2 * self.padding - k) // self.stride + 1 for n, k in ((self.h, self.kh), (self.w, self.kw)))
-        return h, w
+        return windows(self.h, self.kh, self.stride, self.padding), windows(self.w, self.kw, self.stride, self.padding)
 
     @property
     def key(self) -> tuple[int, int, int]:

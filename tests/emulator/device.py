@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
-from rocmkern.emulator.machine import Loaded, Machine
+from rocmkern.emulator.machine import Entry, Loaded, Machine
 from tests.samples import compile_hip
 
 Array = NDArray[Any]
@@ -21,6 +22,12 @@ TARGETS = ("gfx90a", "gfx942", "gfx950")
 def machine(target: str) -> Machine:
     """A device that compiles only what a test says, so that both tiers are tested whatever the cache holds."""
     return Machine(target, timeout_s=60, compiles=False)
+
+
+class Geometry(NamedTuple):
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
 
 
 @define(eq=False)
@@ -41,21 +48,14 @@ class Bench:
         shared_bytes: int = 0,
     ) -> None:
         """Arguments: arrays (a pointer each), NumPy scalars (their width); an int is a raw pointer."""
-        if self.compiled:
-            copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-            self._run(name, *copies, grid=grid, block=block, shared_bytes=shared_bytes)
-            self.module.program.compile(self.module.kernel(name).kernel)
-        self._run(name, *args, grid=grid, block=block, shared_bytes=shared_bytes)
-
-    def _run(
-        self,
-        name: str,
-        *args: Array | np.generic | int,
-        grid: tuple[int, int, int] | int = 1,
-        block: tuple[int, int, int] | int = 64,
-        shared_bytes: int = 0,
-    ) -> None:
         entry = self.module.kernel(name)
+        geometry = Geometry(*(d if isinstance(d, tuple) else (d, 1, 1) for d in (grid, block)), shared_bytes)
+        if self.compiled:
+            self._launch(entry, [a.copy() if isinstance(a, np.ndarray) else a for a in args], geometry)
+            self.module.program.compile(entry.kernel)
+        self._launch(entry, args, geometry)
+
+    def _launch(self, entry: Entry, args: Sequence[Array | np.generic | int], geometry: Geometry) -> None:
         buffers: list[tuple[int, Array]] = []
         packed = bytearray()
         try:
@@ -70,8 +70,7 @@ class Bench:
                     packed += struct.pack("<Q", argument)
                 else:
                     packed += argument.tobytes()
-            dims = [d if isinstance(d, tuple) else (d, 1, 1) for d in (grid, block)]
-            self.machine.launch(entry, dims[0], dims[1], shared_bytes, bytes(packed))
+            self.machine.launch(entry, geometry.grid, geometry.block, geometry.shared_bytes, bytes(packed))
             for address, array in buffers:
                 array[...] = np.frombuffer(self.machine.view(address, array.nbytes), array.dtype).reshape(array.shape)
         finally:

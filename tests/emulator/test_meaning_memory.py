@@ -35,6 +35,20 @@ def store(target: str, bits: int) -> str:
     return load(target, bits).replace("load", "store")
 
 
+def wide(register: int, bits: int) -> str:
+    return f"v{register}" if bits == 32 else f"v[{register}:{register + bits // 32 - 1}]"
+
+
+def exchange(target: str, bits: int, name: str, data: str, start: int) -> str:
+    """Stores the registers from `start`, calls the atomic for the old value in v10, and loads the new one to v12."""
+    return steps(
+        target,
+        f"{store(target, bits)} v2, {wide(start, bits)}, s[18:19]",
+        f"{name} {wide(10, bits)}, v2, {data}, s[18:19] {RETURNS[target]}",
+        f"{load(target, bits)} {wide(12, bits)}, v2, s[18:19]",
+    )
+
+
 def place(lanes: int) -> Array:
     """Byte offsets behind the results, eight bytes a lane, in another order than the lanes'."""
     return (FIRST * lanes * 4 + np.arange(lanes)[::-1] * 8).astype(np.uint32)
@@ -75,20 +89,8 @@ def atomics(target: str, bits: int) -> dict[str, Callable[[int, int], int]]:
 @given(seed=seeds, mask=masks)
 def test_global_atomics_return_the_old_value_and_store_the_new(target: str, bits: int, seed: int, mask: int) -> None:
     """Each lane on a place of its own; inactive lanes do nothing."""
-    data, result, again, start = (
-        ("v4", "v10", "v12", "v6") if bits == 32 else ("v[4:5]", "v[10:11]", "v[12:13]", "v[6:7]")
-    )
     functions = atomics(target, bits)
-    texts = {
-        name: steps(
-            target,
-            f"{store(target, bits)} v2, {start}, s[18:19]",
-            f"{name} {result}, v2, {data}, s[18:19] {RETURNS[target]}",
-            f"{load(target, bits)} {again}, v2, s[18:19]",
-        )
-        for name in functions
-    }
-    on = bench(target, texts)
+    on = bench(target, {name: exchange(target, bits, name, wide(4, bits), 6) for name in functions})
     rng = np.random.default_rng(seed)
     x, before, kept = (integers(rng, f"u{bits}", on.lanes) for _ in range(3))
     before = np.where(rng.random(on.lanes) < 0.2, x, before)
@@ -109,15 +111,7 @@ def test_global_atomics_return_the_old_value_and_store_the_new(target: str, bits
 def test_global_compare_and_swap(target: str, bits: int, seed: int, mask: int) -> None:
     """The data registers hold the new value, then the one to compare with."""
     name = f"global_atomic_cmpswap_b{bits}" if target in SHORT else "global_atomic_cmpswap" + "_x2" * (bits == 64)
-    data, result, again, start = (
-        ("v[4:5]", "v10", "v12", "v8") if bits == 32 else ("v[4:7]", "v[10:11]", "v[12:13]", "v[8:9]")
-    )
-    on = bench(target, {"k": steps(
-        target,
-        f"{store(target, bits)} v2, {start}, s[18:19]",
-        f"{name} {result}, v2, {data}, s[18:19] {RETURNS[target]}",
-        f"{load(target, bits)} {again}, v2, s[18:19]",
-    )})  # fmt: skip
+    on = bench(target, {"k": exchange(target, bits, name, wide(4, 2 * bits), 8)})
     rng = np.random.default_rng(seed)
     new, comparand, before, kept = (integers(rng, f"u{bits}", on.lanes) for _ in range(4))
     before = np.where(rng.random(on.lanes) < 0.5, comparand, before)
@@ -152,15 +146,7 @@ def test_global_float_atomics(target: str, name: str, seed: int, mask: int) -> N
     """Numbers only: what NaN gives differs between the targets' generations."""
     kind, function = FLOATS[name]
     bits = int(kind[1:])
-    data, result, again, start = (
-        ("v4", "v10", "v12", "v6") if bits == 32 else ("v[4:5]", "v[10:11]", "v[12:13]", "v[6:7]")
-    )
-    on = bench(target, {"k": steps(
-        target,
-        f"{store(target, bits)} v2, {start}, s[18:19]",
-        f"{name} {result}, v2, {data}, s[18:19] {RETURNS[target]}",
-        f"{load(target, bits)} {again}, v2, s[18:19]",
-    )})  # fmt: skip
+    on = bench(target, {"k": exchange(target, bits, name, wide(4, bits), 6)})
     rng = np.random.default_rng(seed)
     x, before = (np.nan_to_num(floats(rng, kind, on.lanes), nan=1.5, posinf=2.5, neginf=-2.5) for _ in range(2))
     inputs = {2: place(on.lanes), 4: x, 6: before}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -12,23 +11,15 @@ import pytest
 from attrs import define, field
 
 import rocmkern as rk
-from rocmkern.errors import PackageError
-from rocmkern.packages import KINDS, KernelPackage, KernelTable, check
+from rocmkern.packages import KINDS, KernelTable, check
 from rocmkern.packages.kinds import Bf16GemmOutF32Args, I8GemmArgs, TopKSoftmaxArgs
 from rocmkern.packages.package import PackagedTable
 from rocmkern.packages.tables import KernelRow
+from tests.packages.installed import package
 
 Array = npt.NDArray[Any]
 ARCH = "gfx942"
 BF16 = ml_dtypes.bfloat16
-
-
-@cache
-def package() -> KernelPackage:
-    try:
-        return KernelPackage.installed()
-    except PackageError as error:
-        pytest.skip(str(error))
 
 
 def device() -> rk.Device:

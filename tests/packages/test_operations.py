@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ import numpy.typing as npt
 import pytest
 
 import rocmkern as rk
-from rocmkern.errors import PackageError
 from rocmkern.packages import (
     KINDS,
-    KernelPackage,
     TunedTable,
     decide,
     gemm_a8w8,
@@ -25,17 +22,10 @@ from rocmkern.packages import (
     topk_softmax,
 )
 from rocmkern.runtime import Device
+from tests.packages.installed import package
 
 Array = npt.NDArray[Any]
 BF16 = ml_dtypes.bfloat16
-
-
-@cache
-def package() -> KernelPackage:
-    try:
-        return KernelPackage.installed()
-    except PackageError as error:
-        pytest.skip(str(error))
 
 
 def softmax(x: Array) -> Array:
