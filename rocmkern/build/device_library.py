@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Final
 
@@ -54,6 +55,8 @@ def isa_version(target: str) -> int:
     """The number that ocml compares: 9402 for gfx942, 9010 for gfx90a."""
     if target in _ISA_VERSIONS:
         return _ISA_VERSIONS[target]
+    if not re.fullmatch(r"gfx\d{1,2}[0-9a-f]{2}", target):
+        raise BuildError(f"build: no target {target!r}; name one such as gfx942, gfx11-generic or sm_90")
     digits = target.removeprefix("gfx")
     return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)
 

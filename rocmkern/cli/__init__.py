@@ -34,7 +34,9 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (RocmkernError, FileNotFoundError, PermissionError) as error:
+        except BrokenPipeError:  # click ends quietly where nobody reads on
+            raise
+        except (RocmkernError, OSError) as error:
             raise click.ClickException(str(error)) from None
 
 

@@ -10,7 +10,7 @@ import click
 from attrs import asdict, frozen
 from rich.console import Console
 
-from rocmkern.cli.output import console, json_option, print_json, table
+from rocmkern.cli.output import OutputFile, console, json_option, print_json, table
 
 if TYPE_CHECKING:
     from rocmkern.cli.bench_libraries import Library, Operation
@@ -90,7 +90,7 @@ def plot(rows: Sequence[Row], title: str, path: Path) -> None:
 @click.option(
     "--seconds", "budget", type=click.FloatRange(0), default=0.3, show_default=True, help="Time per operation."
 )
-@click.option("--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Also draw a bar chart (PNG).")
+@click.option("--plot", "picture", type=OutputFile(), help="Also draw a bar chart (PNG).")
 @json_option
 def bench(
     device_name: str | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from rocmkern.build import builder, instances, toolchain
 from rocmkern.build.instances import InstanceJob
+from rocmkern.cli.output import jobs_option
 from rocmkern.kernels import families, instance_files, sources
 from rocmkern.kernels.catalogue import KernelSpec
 from rocmkern.ops import tuned
@@ -22,7 +22,7 @@ from rocmkern.targets import BUILT, candidates, file_name
 @click.option("--out", type=click.Path(path_type=Path), default=Path(), help="Folder for code objects of FILES.")
 @click.option("--target", "targets", multiple=True, help="A gfx target, or sm_90 for PTX; all shipped ones if absent.")
 @click.option("--family", "names", multiple=True, help="A kernel family; all if absent.")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Compilers side by side.")
+@jobs_option
 @click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
 @click.option(
     "--instances",

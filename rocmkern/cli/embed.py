@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from rocmkern.cli.output import OutputFile
 from rocmkern.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _vectors(model: MiniLM, path: Path, total: int, batch: int, console: Console
 
 @click.command()
 @click.argument("file", type=_text_file)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The .npy file to write.")
+@click.option("--out", type=OutputFile(), required=True, help="The .npy file to write.")
 @click.option("--device", "device_name", help="hip:0, emulator:gfx942, …; default: the first GPU, else the emulator.")
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True, help="Lines per forward pass.")
 def embed(file: Path, out: Path, device_name: str | None, batch: int) -> None:
@@ -139,7 +140,7 @@ def search(
     model = _model(device_name)
     wanted = model.encode([query]).numpy()[0]
     if vectors is not None:
-        table = np.load(vectors, mmap_mode="r", allow_pickle=False)
+        table = _table(vectors)
         if table.shape != (len(lines), HIDDEN):
             want = (len(lines), HIDDEN)
             raise ShapeError(
@@ -159,3 +160,10 @@ def search(
     for i in order:
         shown.add_row(f"{scores[i]:.3f}", str(i + 1), lines[i])
     console.print(shown)
+
+
+def _table(vectors: Path) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(np.load(vectors, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError) as error:
+        raise ShapeError(f"search: {vectors} is no .npy file ({error}); write it with `rocmkern embed`") from None

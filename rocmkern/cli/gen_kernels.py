@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rocmkern.build import toolchain
+from rocmkern.cli.output import jobs_option
 from rocmkern.specialize.config import Request, load
 from rocmkern.specialize.generate import generate, output_path
 
@@ -23,7 +23,7 @@ _folder = click.Path(file_okay=False, path_type=Path)
 @click.option("--arch", "targets", multiple=True, help="Make every kernel for this target instead of its own.")
 @click.option("--kernels-dir", type=_folder, help="Where kernel_source is looked for before the package's templates.")
 @click.option("--dry-run", is_flag=True, help="Check everything, compile nothing.")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Compilers side by side.")
+@jobs_option
 @click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Say what is kept, and show tracebacks.")
 @click.pass_context

@@ -27,6 +27,8 @@ from rocmkern.errors import KernelNotFound, UnsupportedInstruction
 @json_option
 def inspect(path: Path, target: str | None, name: str | None, asm: bool, as_json: bool) -> None:
     """Show the kernels of a code object or offload bundle: arguments, registers, LDS, limits."""
+    if asm and as_json:
+        raise click.UsageError("--asm prints text; leave out --json")
     data = path.read_bytes()
     parts = _parts(data, target)
     if name is not None and not any(name in part.kernels for part in parts):

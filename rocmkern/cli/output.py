@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+jobs_option = click.option(
+    "--jobs",
+    default=os.cpu_count() or 1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Compilers side by side.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+
+
+class OutputFile(click.Path):
+    """A file to write, in a folder that is there: said before the work is done that it is to hold."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as path_type says
+        if not path.parent.is_dir():
+            self.fail(f"{str(path.parent)!r} is no folder; make it first", param, ctx)
+        return path
 
 
 def console() -> Console:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from rich.progress import Progress
 from rocmkern.build import instances, toolchain
 from rocmkern.cli.build import build_instances, build_progress
 from rocmkern.cli.output import console as new_console
-from rocmkern.cli.output import table
+from rocmkern.cli.output import jobs_option, table
 from rocmkern.errors import BuildError
 from rocmkern.kernels import families, instance_files
 from rocmkern.paths import config_folder
@@ -40,9 +39,15 @@ _present = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--profile", type=_file, help="Also note every candidate in this file.")
 @click.option("--warmup", default=3, show_default=True, type=click.IntRange(0), help="Launches before the timed ones.")
 @click.option("--iterations", default=20, show_default=True, type=click.IntRange(1), help="Launches of each median.")
-@click.option("--timeout", default=60.0, show_default=True, help="Seconds that a candidate may take.")
+@click.option(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds that a candidate may take.",
+)
 @click.option("--emulator", "on_emulator", is_flag=True, help="Allow an emulator, whose times say nothing of a GPU.")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Compilers side by side.")
+@jobs_option
 @click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
 @click.pass_context
 def tune(

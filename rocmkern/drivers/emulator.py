@@ -93,7 +93,10 @@ class EmulatorDriver:
         self._machine.free(address)
 
     def alloc_pinned(self, nbytes: int) -> memoryview:
-        block = (ctypes.c_ubyte * nbytes)()
+        try:
+            block = (ctypes.c_ubyte * nbytes)()
+        except (MemoryError, OverflowError):
+            raise DeviceOutOfMemory(f"alloc_pinned: {nbytes} bytes; the host has not so much memory") from None
         address = ctypes.addressof(block)
         self._pinned.add(address, nbytes)
         weakref.finalize(block, self._pinned.remove, address)  # every view and array on the block keeps it alive

@@ -8,7 +8,8 @@ from attrs import define, field
 
 from rocmkern import targets
 from rocmkern.kernels import families, files, instance_files
-from rocmkern.runtime import Device, Function, Module, default_device
+from rocmkern.runtime import Device, Function, Module
+from rocmkern.runtime.device import DeviceLike, open_device
 
 
 def code_object_path(family: str, arch: str) -> str:
@@ -70,9 +71,9 @@ class KernelCache:
 _local = threading.local()
 
 
-def get_kernel(family: str, symbol: str, device: Device | None = None) -> Function:
+def get_kernel(family: str, symbol: str, device: DeviceLike = None) -> Function:
     """The packaged kernel `symbol` of `family`, on `device` or the default device, from the thread's cache.
 
     Raises ModuleNotShipped, TargetNotBuilt or KernelNotFound (each a LookupError).
     """
-    return KernelCache.current().function(family, symbol, default_device() if device is None else device)
+    return KernelCache.current().function(family, symbol, open_device(device))

@@ -24,18 +24,11 @@ from rocmkern.ops.parts import part
 from rocmkern.ops.prepared import found, number_key
 from rocmkern.ops.rows_unary import floor
 from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
-from rocmkern.runtime import Device, default_device
+from rocmkern.runtime import Device
+from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Foreign, Tensor
 
 ShapeLike = int | Sequence[int]
-DeviceLike = Device | str | None
-
-
-def open_device(device: DeviceLike) -> Device:
-    """The device of that name; the default one for None."""
-    if device is None:
-        return default_device()
-    return device if isinstance(device, Device) else Device(device)
 
 
 def upload(values: np.ndarray[Any, Any], device: Device) -> Tensor:

@@ -10,7 +10,6 @@ from attrs import frozen
 
 from rocmkern.dtypes import ALL, DType, part_of
 from rocmkern.errors import DTypeError
-from rocmkern.ops.creation import DeviceLike
 from rocmkern.promotion import (
     DEFAULT_COMPLEX,
     DEFAULT_FLOAT,
@@ -22,6 +21,7 @@ from rocmkern.promotion import (
     promote_scalar,
 )
 from rocmkern.runtime import Device, default_device, devices
+from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
 # Dtypes of the standard; bfloat16, float16 and float8_e4m3 are ours beyond it.

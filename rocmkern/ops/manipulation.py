@@ -10,10 +10,11 @@ from rocmkern.errors import ShapeError
 from rocmkern.layout import Shape, complete_shape, normal_axes, normal_axis, normal_integer, normal_shape, transposed
 from rocmkern.layout import broadcast_shapes as common_shape
 from rocmkern.ops.casting import cast, duplicate
-from rocmkern.ops.creation import DeviceLike, asarray
+from rocmkern.ops.creation import asarray
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype
 from rocmkern.ops.launch import empty
 from rocmkern.ops.movement import write
+from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocmkern.ops.creation import DeviceLike, open_device
+from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.runtime.pool import MemoryStatistics
 
 

@@ -13,8 +13,9 @@ from attrs import field, frozen
 from rocmkern.dtypes import DType
 from rocmkern.errors import GgufError, GgufUnavailable
 from rocmkern.kernels.block_formats import BlockFormat
-from rocmkern.ops.creation import DeviceLike, open_device, upload
+from rocmkern.ops.creation import upload
 from rocmkern.quant.qtensor import QTensor, from_blocks
+from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Tensor
 
 

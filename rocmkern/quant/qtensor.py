@@ -19,9 +19,10 @@ from rocmkern.kernels.families.quantized import COUNTS_VALUES, KINDS, MAX_VECTOR
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape
 from rocmkern.ops import tuned
-from rocmkern.ops.creation import DeviceLike, open_device, zeros
+from rocmkern.ops.creation import zeros
 from rocmkern.ops.launch import context, empty
 from rocmkern.runtime import Device, DeviceMemory
+from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Tensor
 
 _FLOATS: Final = (dtypes.float32, dtypes.float16, dtypes.bfloat16)

@@ -147,3 +147,11 @@ def default_device() -> Device:
 
 
 _default: Device | None = None
+DeviceLike = Device | str | None
+
+
+def open_device(device: DeviceLike) -> Device:
+    """The device of that name; the default one for None."""
+    if device is None:
+        return default_device()
+    return device if isinstance(device, Device) else Device(device)

@@ -13,7 +13,7 @@ from rocmkern.errors import ArgumentError, ClosedError, LaunchError
 from rocmkern.runtime import arguments, trace
 from rocmkern.runtime.dim3 import DimLike, sizes
 from rocmkern.runtime.memory import DeviceMemory
-from rocmkern.runtime.stream import Stream
+from rocmkern.runtime.stream import Stream, stream_handle
 
 if TYPE_CHECKING:
     from rocmkern.runtime.module import Module
@@ -100,7 +100,7 @@ class Function:
             dims = self._geometries[grid, block, shared_bytes]
         except (KeyError, TypeError):  # not seen yet, or a list
             dims = self._check(grid, block, shared_bytes)
-        handle = 0 if stream is None else stream.handle_for(self._driver)
+        handle = 0 if stream is None else stream_handle(stream, self._driver)
         self.submit(packed, dims[0], dims[1], shared_bytes, handle)
 
     def submit(self, packed: bytes, grid: Dims, block: Dims, shared_bytes: int = 0, stream: int = 0) -> None:
@@ -150,6 +150,8 @@ def check_geometry(kernel: Kernel, info: DeviceInfo, grid: Dims, block: Dims, sh
                 f"{where} grid.{axis} × block.{axis} is {groups} × {size} = {groups * size} work-items, 2³² − 1 is the "
                 "most; use a smaller grid and a grid-stride loop"
             )
+    if not isinstance(shared_bytes, int):
+        raise LaunchError(f"{where} shared_bytes is {shared_bytes!r}; give an integer")
     lds = kernel.lds_size + shared_bytes
     if shared_bytes < 0 or lds > info.lds_bytes:
         raise LaunchError(

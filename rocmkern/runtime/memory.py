@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError, ShapeError
+from rocmkern.runtime.stream import Stream, stream_handle
 
 if TYPE_CHECKING:
     from rocmkern.runtime.device import Device
-    from rocmkern.runtime.stream import Stream
 
 Array = npt.NDArray[Any]
 
@@ -34,8 +35,8 @@ class DeviceMemory:
 
     # Not made by attrs: every operation passes here, and a second call costs.
     def __init__(self, device: Device, nbytes: int) -> None:
-        if nbytes < 0:
-            raise ShapeError(f"alloc: {nbytes} bytes; a size can't be negative")
+        if nbytes.__class__ is not int or nbytes < 0:
+            nbytes = byte_count(nbytes, "alloc")
         self.device, self.nbytes, self._streams = device, nbytes, None
         self.driver = device._driver if not device.is_closed else device.driver
         self.live_address, self._size = device._pool.acquire(nbytes)
@@ -71,6 +72,8 @@ class DeviceMemory:
 
         Asynchronous under the same conditions as copy_from_host.
         """
+        if out is None:
+            self._range(offset_bytes, 0, "copy_to_host")
         array = np.empty(self.nbytes - offset_bytes, np.uint8) if out is None else out
         target = _host_view(array, "copy_to_host", writable=True)
         address = self._range(offset_bytes, target.nbytes, "copy_to_host")
@@ -83,11 +86,13 @@ class DeviceMemory:
 
     def copy_from(self, source: DeviceMemory, nbytes: int | None = None, stream: Stream | None = None) -> None:
         """Copies the first `nbytes` (all by default) of `source`, memory of the same device."""
+        if not isinstance(source, DeviceMemory):
+            raise ArgumentError(f"copy_from: a {type(source).__name__} is no device memory; use copy_from_host")
         if source.driver is not self.driver:
             raise ArgumentError(
                 f"copy_from: source is on {source.device.name}, target on {self.device.name}; copy through the host"
             )
-        size = source.nbytes if nbytes is None else nbytes
+        size = source.nbytes if nbytes is None else byte_count(nbytes, "copy_from")
         target_address, source_address = self._range(0, size, "copy_from"), source._range(0, size, "copy_from")
         source._on(stream)
         self.driver.copy_on_device(target_address, source_address, size, self._on(stream))
@@ -125,17 +130,18 @@ class DeviceMemory:
     def _on(self, stream: Stream | None) -> int:
         if stream is None:
             return 0
-        handle = stream.handle_for(self.driver)
+        handle = stream_handle(stream, self.driver)
         self.used_on(stream)
         return handle
 
     def _range(self, offset: int, nbytes: int, operation: str) -> int:
-        if offset < 0 or offset + nbytes > self.nbytes:
+        first = byte_count(offset, operation)
+        if first + nbytes > self.nbytes:
             raise ShapeError(
-                f"{operation}: bytes {offset} to {offset + nbytes} of memory that has {self.nbytes}; "
-                f"pass an array of at most {max(0, self.nbytes - offset)} bytes"
+                f"{operation}: bytes {first} to {first + nbytes} of memory that has {self.nbytes}; "
+                f"pass an array of at most {max(0, self.nbytes - first)} bytes"
             )
-        return self.address + offset
+        return self.address + first
 
     def __enter__(self) -> DeviceMemory:
         return self
@@ -167,7 +173,7 @@ class Pointer:
     byte_offset: int
 
     def __attrs_post_init__(self) -> None:
-        if not 0 <= self.byte_offset <= self.memory.nbytes:
+        if not 0 <= as_index(self.byte_offset) <= self.memory.nbytes:
             raise ShapeError(f"at: byte {self.byte_offset} of memory that has {self.memory.nbytes}; stay inside")
 
     @property
@@ -184,8 +190,7 @@ class PinnedMemory:
     _view: memoryview | None = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.nbytes < 0:
-            raise ShapeError(f"alloc_pinned: {self.nbytes} bytes; a size can't be negative")
+        self.nbytes = byte_count(self.nbytes, "alloc_pinned")
         self._view = self.device.driver.alloc_pinned(max(self.nbytes, 1))
 
     def array(self, dtype: npt.DTypeLike = np.uint8, shape: int | tuple[int, ...] | None = None) -> Array:
@@ -213,6 +218,17 @@ class PinnedMemory:
         return f"PinnedMemory({self.device.name}, {self.nbytes} bytes)"
 
 
+def byte_count(nbytes: object, operation: str) -> int:
+    """A number of bytes as an int. Raises ShapeError for a negative one, ArgumentError for what is no integer."""
+    try:
+        count = int(as_index(nbytes))  # type: ignore[arg-type]
+    except TypeError:
+        raise ArgumentError(f"{operation}: {nbytes!r} bytes; give an integer") from None
+    if count < 0:
+        raise ShapeError(f"{operation}: {count} bytes; a size can't be negative")
+    return count
+
+
 def _host_view(array: object, operation: str, *, writable: bool) -> memoryview:
     """The bytes of a contiguous host array: NumPy's, or anything with a buffer."""
     if isinstance(array, PinnedMemory):
@@ -223,6 +239,8 @@ def _host_view(array: object, operation: str, *, writable: bool) -> memoryview:
                 f"{operation}: array of shape {array.shape} has strides {array.strides}; "
                 "pass a C-contiguous one (numpy.ascontiguousarray)"
             )
+        if array.dtype.hasobject:
+            raise ArgumentError(f"{operation}: an array of {array.dtype} holds no numbers; give it a number dtype")
         if writable and not array.flags.writeable:
             raise ArgumentError(f"{operation}: the array is read-only; pass a writable one")
         return array.reshape(-1).view(np.uint8).data if array.size else memoryview(bytearray())

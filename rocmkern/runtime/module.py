@@ -16,7 +16,7 @@ from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.dtypes import BY_SHORT
 from rocmkern.errors import ClosedError, CodeObjectError, KernelNotFound
 from rocmkern.runtime.arguments import Parameter
-from rocmkern.runtime.device import Device, default_device
+from rocmkern.runtime.device import Device, DeviceLike, open_device
 from rocmkern.runtime.function import Function
 
 
@@ -43,7 +43,7 @@ class Module:
         self._finalizer = weakref.finalize(self, driver.unload_module, self._handle)
 
     @staticmethod
-    def load(path: str | os.PathLike[str], device: Device | None = None) -> Module:
+    def load(path: str | os.PathLike[str], device: DeviceLike = None) -> Module:
         """Loads a file: a code object, or an offload bundle of which the device's part is taken.
 
         Raises FileNotFoundError, CodeObjectError if it can't be read, TargetNotBuilt if it is for other devices.
@@ -51,7 +51,7 @@ class Module:
         return _load(Path(path).read_bytes(), device, Path(path).name)
 
     @staticmethod
-    def load_data(data: bytes, device: Device | None = None) -> Module:
+    def load_data(data: bytes, device: DeviceLike = None) -> Module:
         """Loads the bytes of such a file."""
         return _load(data, device, "module")
 
@@ -105,6 +105,6 @@ class Module:
         return f"Module({self.name}: {len(self.kernels)} kernels for {self.code_object.target} on {self.device.name})"
 
 
-def _load(data: bytes, device: Device | None, name: str) -> Module:
-    device = default_device() if device is None else device
+def _load(data: bytes, device: DeviceLike, name: str) -> Module:
+    device = open_device(device)
     return Module(device, codeobject.read(data, device.info.arch), name)

@@ -54,13 +54,13 @@ class Stream:
 
     def record(self, event: Event | None = None) -> Event:
         """Marks this point of the stream in `event`, by default a new one."""
-        event = Event(self.device) if event is None else event
+        event = Event(self.device) if event is None else _event(event)
         self.device._driver.record_event(event.handle_for(self.device._driver), self.handle)
         return event
 
     def wait(self, event: Event) -> None:
         """Lets all later work on this stream wait for `event` as it was last recorded; the host goes on."""
-        self.device._driver.stream_wait_event(self.handle, event.handle_for(self.device._driver))
+        self.device._driver.stream_wait_event(self.handle, _event(event).handle_for(self.device._driver))
 
     def close(self) -> None:
         """Destroys the stream; work that is under way is finished. Again does nothing."""
@@ -74,6 +74,15 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({self.device.name}, {f'{self._handle:#x}' if self._finalizer.alive else 'closed'})"
+
+
+def stream_handle(stream: Stream | None, driver: Driver) -> int:
+    """The handle of a stream of `driver`, for None that of the default stream."""
+    if stream is None:
+        return 0
+    if not isinstance(stream, Stream):
+        raise ArgumentError(f"stream: a {type(stream).__name__} is none; make one with device.create_stream()")
+    return stream.handle_for(driver)
 
 
 @define(eq=False, repr=False)
@@ -115,7 +124,7 @@ class Event:
     def record(self, stream: Stream | None = None) -> Event:
         """Marks the present end of `stream`, by default the default stream."""
         driver = self.device._driver
-        driver.record_event(self.handle, 0 if stream is None else stream.handle_for(driver))
+        driver.record_event(self.handle, stream_handle(stream, driver))
         return self
 
     def synchronize(self) -> None:
@@ -141,3 +150,9 @@ class Event:
 
     def __repr__(self) -> str:
         return f"Event({self.device.name}, {f'{self._handle:#x}' if self._finalizer.alive else 'closed'})"
+
+
+def _event(event: object) -> Event:
+    if not isinstance(event, Event):
+        raise ArgumentError(f"event: a {type(event).__name__} is none; make one with device.create_event()")
+    return event

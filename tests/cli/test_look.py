@@ -116,6 +116,11 @@ def test_inspect_disassembles(sample: Path) -> None:
         (("inspect", "/nowhere"), 2, "'/nowhere' does not exist"),
         (("kernels", "affin"), 1, "no kernel family 'affin'; there are affine"),
         (("kernel",), 2, "No such command 'kernel'"),
+        (("inspect", "{sample}", "--asm", "--json"), 2, "leave out --json"),
+        (("build", "--target", "gfx"), 1, "no target 'gfx'; name one such as gfx942"),
+        (("build", "--jobs", "0"), 2, "0 is not in the range"),
+        (("bench", "--plot", "/nowhere/bench.png"), 2, "'/nowhere' is no folder"),
+        (("run", "--record", "/nowhere/misses.json", __file__), 2, "'/nowhere' is no folder"),
     ],
 )
 def test_mistakes_become_messages(sample: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
@@ -124,6 +129,16 @@ def test_mistakes_become_messages(sample: Path, arguments: tuple[str, ...], code
     assert done.exit_code == code
     assert words in done.output
     assert isinstance(done.exception, SystemExit)
+
+
+def test_a_program_fails_as_under_python(tmp_path: Path) -> None:
+    """Its own traceback and no frame of ours, even for errors that a command of ours would turn into a message."""
+    program = tmp_path / "model.py"
+    program.write_text("def load():\n    open('/nowhere/weights')\n\nload()\n")
+    done = run("run", str(program))
+    assert done.exit_code == 1
+    assert done.output.count("File ") == 2
+    assert "line 2, in load" in done.output
 
 
 def test_help_names_every_command() -> None:
