@@ -234,7 +234,7 @@ def normal_integer(value: object, operation: str, what: str) -> int:
     What sizes are kept under must be an int: 2.0 and True are equal to one, and no size.
     """
     try:
-        return int(as_index(value))  # type: ignore[arg-type]
+        return int(as_index(value))  # type: ignore[arg-type]  # raises for what does not count
     except TypeError:
         raise TypeError(f"{operation}: {what} {value!r} is no integer") from None
 

@@ -97,11 +97,11 @@ class Tensor:
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
         """The elements under another shape: a view where the strides allow, else a copy."""
-        return rocmkern.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]
+        return rocmkern.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]  # a tuple comes alone
 
     def permute(self, *axes: int | tuple[int, ...]) -> Tensor:
         """The axes in a new order, a view."""
-        return rocmkern.permute_dims(self, axes[0] if len(axes) == 1 else axes)  # type: ignore[arg-type]
+        return rocmkern.permute_dims(self, axes[0] if len(axes) == 1 else axes)  # type: ignore[arg-type]  # a tuple comes alone
 
     def astype(self, dtype: DType, *, copy: bool = True) -> Tensor:
         """The values in another dtype."""
@@ -422,13 +422,13 @@ class Tensor:
     def __ge__(self, other: Operand) -> Tensor:
         return rocmkern.greater_equal(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
-    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]  # by elements, as the standard has it
         return rocmkern.equal(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
-    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]  # by elements, as the standard has it
         return rocmkern.not_equal(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # as for every class with `==` of its own
 
     def __neg__(self) -> Tensor:
         return rocmkern.negative(self)

@@ -164,7 +164,8 @@ class Program:
         where = self._operations.get(pc)
         if where is None or pc not in self.leaders:
             return 0, 0
-        return tuple(ctypes.c_uint64.from_address(where + o).value for o in (at.OP_COUNT, at.OP_PARTIAL))  # type: ignore[return-value]
+        word = ctypes.c_uint64.from_address
+        return word(where + at.OP_COUNT).value, word(where + at.OP_PARTIAL).value
 
     def install(self, pc: int, address: int) -> None:
         """Let the compiled unit at `address` take over where the block at `pc` begins."""

@@ -145,7 +145,7 @@ def test_unary_operators_and_what_is_no_operand() -> None:
             t + other
         with pytest.raises(TypeError):
             other - t
-    assert (t == None) is False  # noqa: E711
+    assert (t == None) is False  # noqa: E711 - `is None` would ask something else
     with pytest.raises(DTypeError, match="the result is float32, out is int64"):
         t *= 2.5
     with pytest.raises(ShapeError, match="out has"):

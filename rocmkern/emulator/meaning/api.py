@@ -91,7 +91,9 @@ class Context:
         """Call the function registered by `@support(name, …)`: long expansions live there, compiled once."""
         if self.writer.inlines and name not in NEVER_INLINED:
             lanes = max(a.lanes for a in args)
-            return SUPPORT[name][1](self, *(a.splat(lanes) for a in args))  # type: ignore[return-value]
+            value = SUPPORT[name][1](self, *(a.splat(lanes) for a in args))
+            assert isinstance(value, Value)
+            return value
         return self.writer.support(name, element, *args)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
+
+from attrs import evolve
 
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Access, Context, Result, memory
 
 FLAT: Final = ("global", "flat", "scratch", "buffer")
+# Loads of less than a dword, by their names before gfx11 and since.
+NARROW: Final = (
+    ("ubyte", "u8", Access("load", 8)),
+    ("sbyte", "i8", Access("load", 8, extend="sext")),
+    ("ushort", "u16", Access("load", 16)),
+    ("sshort", "i16", Access("load", 16, extend="sext")),
+)
+HALVES: Final[tuple[tuple[Literal["low", "high"], str], ...]] = (("low", ""), ("high", "_hi"))
 
 
 def _flat(old: str, new: str, access: Access, spaces: tuple[str, ...] = FLAT) -> None:
@@ -20,20 +30,13 @@ for _n in (1, 2, 3, 4):
     _suffix = "dword" if _n == 1 else f"dwordx{_n}"
     _flat(f"load_{_suffix}", f"load_b{32 * _n}", Access("load", count=_n))
     _flat(f"store_{_suffix}", f"store_b{32 * _n}", Access("store", count=_n))
-for _old, _new, _bits, _extend in (
-    ("ubyte", "u8", 8, "zext"),
-    ("sbyte", "i8", 8, "sext"),
-    ("ushort", "u16", 16, "zext"),
-    ("sshort", "i16", 16, "sext"),
-):
-    _flat(f"load_{_old}", f"load_{_new}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
-    if _bits == 8:
-        for _half, _tail in (("low", ""), ("high", "_hi")):
-            _access = Access("load", 8, extend=_extend, half=_half)  # type: ignore[arg-type]
-            _new_name = f"load_d16{_tail}_{_new}"
-            _flat(f"load_{_old}_d16{_tail}", _new_name, _access)
-for _half, _tail in (("low", ""), ("high", "_hi")):
-    _flat(f"load_short_d16{_tail}", f"load_d16{_tail}_b16", Access("load", 16, half=_half))  # type: ignore[arg-type]
+for _old, _new, _access in NARROW:
+    _flat(f"load_{_old}", f"load_{_new}", _access)
+    if _access.bits == 8:
+        for _half, _tail in HALVES:
+            _flat(f"load_{_old}_d16{_tail}", f"load_d16{_tail}_{_new}", evolve(_access, half=_half))
+for _half, _tail in HALVES:
+    _flat(f"load_short_d16{_tail}", f"load_d16{_tail}_b16", Access("load", 16, half=_half))
 _flat("store_byte", "store_b8", Access("store", 8))
 _flat("store_short", "store_b16", Access("store", 16))
 _flat("store_byte_d16_hi", "store_d16_hi_b8", Access("store", 8, half="high"))
@@ -46,9 +49,9 @@ for _n in (1, 2, 3, 4, 8, 16):
         memory(f"{_kind}_load_{_suffix} {_kind}_load_b{32 * _n}", Access("load", count=_n))
         if _n in (1, 2, 4):
             memory(f"{_kind}_store_{_suffix}", Access("store", count=_n))
-for _name, _bits, _extend in (("u8", 8, "zext"), ("i8", 8, "sext"), ("u16", 16, "zext"), ("i16", 16, "sext")):
+for _, _name, _access in NARROW:
     for _kind in ("s", "s_buffer"):
-        memory(f"{_kind}_load_{_name}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+        memory(f"{_kind}_load_{_name}", _access)
 for _n in (1, 2, 4):
     _suffix = "dword" if _n == 1 else f"dwordx{_n}"
     for _operation in ("load", "store"):
@@ -160,13 +163,8 @@ memory("ds_consume", Access("sub", place="wave"))
 # Between memory and LDS, each lane a dword or more.
 memory("buffer_store_lds_dword", Access("store"))
 for _space in ("global", "scratch"):
-    for _name, _bits, _extend in (
-        ("ubyte", 8, "zext"),
-        ("sbyte", 8, "sext"),
-        ("ushort", 16, "zext"),
-        ("sshort", 16, "sext"),
-    ):
-        memory(f"{_space}_load_lds_{_name}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+    for _name, _, _access in NARROW:
+        memory(f"{_space}_load_lds_{_name}", _access)
     memory(f"{_space}_load_lds_dword", Access("load"))
 for _n in (3, 4):
     memory(f"global_load_lds_dwordx{_n}", Access("load", count=_n))
@@ -175,14 +173,11 @@ for _n in (3, 4):
 for _n in (1, 2, 3, 4):
     memory(f"ds_read_b{32 * _n} ds_load_b{32 * _n}", Access("load", count=_n))
     memory(f"ds_write_b{32 * _n} ds_store_b{32 * _n}", Access("store", count=_n))
-for _name, _bits, _extend in (("u8", 8, "zext"), ("i8", 8, "sext"), ("u16", 16, "zext"), ("i16", 16, "sext")):
-    memory(f"ds_read_{_name} ds_load_{_name}", Access("load", _bits, extend=_extend))  # type: ignore[arg-type]
+for _, _name, _access in NARROW:
+    memory(f"ds_read_{_name} ds_load_{_name}", _access)
     if _name != "i16":
-        for _half, _old, _new in (("low", "", "d16"), ("high", "_hi", "d16_hi")):
-            memory(
-                f"ds_read_{_name}_d16{_old} ds_load_{_name}_{_new}",
-                Access("load", _bits, extend=_extend, half=_half),  # type: ignore[arg-type]
-            )
+        for _half, _tail in HALVES:
+            memory(f"ds_read_{_name}_d16{_tail} ds_load_{_name}_d16{_tail}", evolve(_access, half=_half))
 for _bits in (8, 16):
     memory(f"ds_write_b{_bits} ds_store_b{_bits}", Access("store", _bits))
     memory(f"ds_write_b{_bits}_d16_hi ds_store_b{_bits}_d16_hi", Access("store", _bits, half="high"))
