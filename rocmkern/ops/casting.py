@@ -97,4 +97,4 @@ def scalar_tensor(value: Scalar, dtype: DType, device: Device) -> Tensor:
         memory = device.alloc(dtype.itemsize)
         memory.copy_from_host(data.reshape(1))
         found = table[key] = Tensor(memory, dtype, contiguous(()), device)
-    return found
+    return found if found.device is device else Tensor(found.memory, dtype, found.layout, device)

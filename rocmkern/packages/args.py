@@ -137,7 +137,7 @@ class KernelArgs:
             function.kernel, arguments=placed, kernarg_size=max(self.nbytes(), function.kernel.block_bytes)
         )
         values = [getattr(self, d.parameter.name) for d in layout]
-        return packer(kernel, [d.parameter for d in layout], function.module.device.driver).pack(values)
+        return packer(kernel, [d.parameter for d in layout], function.driver).pack(values)
 
 
 def _agree(ours: Declared, theirs: Argument) -> bool:

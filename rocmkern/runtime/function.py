@@ -40,13 +40,17 @@ class Function:
     _geometries: dict[tuple[DimLike, DimLike, int], tuple[Dims, Dims]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self._driver = self.module.device.driver
+        self._driver = self.module.device._driver
         self._packer = arguments.packer(self.kernel, self.parameters, self._driver)
         self._handle = self._driver.function(self.module.handle, self.kernel.name)
 
     @property
     def name(self) -> str:
         return self.kernel.name
+
+    @property
+    def driver(self) -> Driver:
+        return self._driver
 
     @property
     def signature(self) -> str:

@@ -256,7 +256,7 @@ def test_own_kernels_are_made_again_for_other_tensors_and_headers(folder: Path, 
 def test_threads_make_one_kernel_side_by_side(folder: Path, tmp_path: Path) -> None:
     """Each writes a file of its own first; readers find the old one or the new one."""
     request, compiler = REQUESTS["b_add"], Copying(output_path(folder, REQUESTS["b_add"]))
-    together, told = threading.Barrier(4), []
+    together, told = threading.Barrier(4, timeout=60), []
 
     def make() -> None:
         for _ in range(20):

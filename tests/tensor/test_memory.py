@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import rocmkern as rk
 
@@ -44,3 +45,16 @@ def test_statistics_and_empty_cache() -> None:
     after = rk.memory_statistics()
     assert after.used_bytes == before.used_bytes and after.cached_bytes >= 3 << 20
     assert rk.empty_cache() == after.cached_bytes and rk.memory_statistics().cached_bytes == 0
+
+
+def test_another_object_of_a_closed_device_goes_on() -> None:
+    """Modules, numbers and layouts that operations keep do not close with the object through which they came."""
+    name = rk.zeros(()).device.name
+    calls: tuple[tuple[Any, list[Any]], ...] = (
+        (rk.floor, [1, 1]), (rk.trunc, [1, 1]), (lambda x: x[::-1] + 2.5, [3.5, 3.5]),
+        (lambda x: rk.full((2,), 1j, device=x.device), [1j, 1j]), (lambda x: rk.isnan(x.astype(rk.int32)), [False] * 2),
+        (lambda x: rk.take(x, rk.where(x > 0, 1, 0)), [1, 1]),
+    )  # fmt: skip
+    for call, expected in calls * 2:
+        with rk.Device(name) as device:
+            assert call(rk.ones((2,), device=device)).tolist() == expected
