@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rocmkern as rk
-from rocmkern.build import jit
+from rocmkern.build import jit, toolchain
 from rocmkern.errors import BuildError
 from rocmkern.kernels import files
 from rocmkern.paths import CACHE_VARIABLE
@@ -73,3 +73,14 @@ def test_hiprtc_errors_carry_its_log(double: Double) -> None:
     with pytest.raises(BuildError, match=r"(?s)with hiprtc 9.1: .*hiprtc answers .*'FACTOR'.* 2 \| RK_KERNEL"):
         jit.compiled(SOURCE, "gfx942")
     assert double.compiled()[-1] == "destroyed"
+
+
+def test_what_changes_the_code_changes_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Target, options, the compiler and its own flags."""
+    chosen = toolchain.detect("zig")
+    names = {jit._key(SOURCE, target, options, chosen) for target in ("gfx942", "gfx1100") for options in ((), ("-g",))}
+    monkeypatch.setattr(type(chosen), "flags", lambda self, target: ("-O1",))
+    names |= {jit._key(SOURCE, "gfx942", (), chosen)}
+    monkeypatch.setattr(jit, "_tools", lambda chosen: "another")
+    names |= {jit._key(SOURCE, "gfx942", (), chosen)}
+    assert len(names) == 6

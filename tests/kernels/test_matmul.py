@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
-from rocmkern.kernels import plans_matmul
+from rocmkern.kernels import families, plans_matmul
 from rocmkern.kernels.families.matmul import (
     PLAIN_SUMS,
     SCALED,
@@ -277,6 +277,16 @@ def test_plan_splits_long_inner_axes_of_small_results() -> None:
     assert planned(1, 2048, 2048, 100_000, *F32, units=100).total is None
     assert planned(1, 64, 64, 500, *F32, units=100).total is None
     assert planned(1, 64, 64, 100_000, dtypes.int16, dtypes.int16, units=100).total is None
+
+
+def test_a_tuned_plan_gives_way_where_k_is_too_short_for_its_parts() -> None:
+    """The kernel of parts has f32 results: where there is one part, it is not the kernel of the product."""
+    info = Device("emulator:gfx942").info
+    split = next(i for i in families.instances("matmul", "f16") if i.splits == 8)
+    sizes = (dtypes.float16, dtypes.float16, True, False, info)
+    short, long = (plans_matmul.product(1, 64, 64, k, *sizes, tuned=split) for k in (64, 512))
+    assert short == plans_matmul.product(1, 64, 64, 64, *sizes)
+    assert (long.parts, long.partial, long.first.variant) == (8, dtypes.float32, split.kernels[0].symbol)
 
 
 def test_plan_multiplies_few_vectors_at_the_memorys_rate() -> None:

@@ -21,8 +21,8 @@ from rocmkern.errors import ArgumentError, KernelNotFound, PackageError, ShapeEr
 from rocmkern.kernels.csv_table import read_csv
 from rocmkern.kernels.tuned import TunedTable, padded_m
 from rocmkern.packages import KINDS, KernelArgs, KernelPackage, KernelTable, Packing, check, pointer, scalar
-from rocmkern.packages.kinds import Bf16GemmArgs, I8GemmArgs, TopKSoftmaxArgs, rounds
-from rocmkern.packages.tables import read_table
+from rocmkern.packages.kinds import Bf16GemmArgs, I8GemmArgs, TopKSoftmaxArgs, i8_splits, rounds
+from rocmkern.packages.tables import KernelRow, read_table
 from tests import samples
 from tests.hip_double import Double
 
@@ -166,6 +166,8 @@ def test_choice_follows_the_rules(tree: Path) -> None:
     few, many = softmax(tree).select(304, **PROBLEM), softmax(tree).select(304, **PROBLEM | {"tokens": 20_000})
     assert (few.path.name, few.grid, few.block) == ("a.co", (25, 1, 1), (256, 1, 1))
     assert (many.path.name, many.grid) == ("b.co", (1667, 1, 1))
+    edge = [softmax(tree).select(304, **PROBLEM | {"tokens": n}).path.name for n in (9_999, 10_000)]
+    assert edge == ["a.co", "b.co"]
     lines = few.explain().splitlines()
     assert lines[0] == "topksoftmax for tokens=100, num_experts=128, topk=4, dtype=fp32: slots (heuristic)"
     assert [line for line in lines if line.startswith("→")] == ["→ slots: cost -4"]
@@ -323,6 +325,8 @@ gfx942,304,16,512,1024,1,0,3.5,fast
 gfx942,304,64,512,1024,1,0,4.0,padded
 gfx942,80,32,512,1024,1,0,5.0,small_chip
 gfx942,304,128,512,1024,1,0,-1,invalid
+gfx942,20,24,512,1024,1,0,5.0,far
+gfx942,256,24,512,1024,1,0,5.0,near
 """
 
 
@@ -337,6 +341,8 @@ def test_tuned_lookup_says_its_step(tmp_path: Path) -> None:
         (10, 304): ("fast", "tuned, M padded from 10 to 16"),
         (50, 304): ("padded", "tuned, M padded from 50 to 64"),
         (128, 304): ("valid", "tuned, exact shape"),
+        (24, 304): ("near", "tuned, exact shape, tuned for 256 compute units of gfx942"),
+        (24, 38): ("far", "tuned, exact shape, tuned for 20 compute units of gfx942"),
         (32, 304): ("small_chip", "tuned, exact shape, tuned for 80 compute units of gfx942"),
     }
     for (m, units), (kernel, step) in cases.items():
@@ -352,3 +358,15 @@ def test_tuned_lookup_says_its_step(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match=r"no column K; it has cu_num, M, N, kernelName"):
         (tmp_path / "c.csv").write_text("cu_num,M,N,kernelName\n")
         TunedTable.read([tmp_path / "c.csv"])
+
+
+def test_splits_of_k() -> None:
+    """The fewest rounds, then the fewest idle units; no more tiles than semaphores."""
+    i8 = KernelRow("k", "k.co", {"splitK": 1, "tile_m": 64, "tile_n": 128}, 1)
+    whole = {"m": 64, "n": 1280, "k": 128 * 64}
+    assert [i8_splits(i8, whole, units) for units in (10, 20, 15, 40)] == [1, 2, 1, 4]
+    assert i8_splits(KernelRow("k", "k.co", {"splitK": 0, "tile_m": 64, "tile_n": 128}, 1), whole, 20) == 1
+    (rule,) = (rule for rule in KINDS["bf16gemm"].rules if rule.name == "semaphores")
+    bf16 = KernelRow("k", "k.co", {"splitK": 1, "tileM": 32, "tileN": 64}, 1)
+    assert rule.test(bf16, {"m": 32 * 32, "n": 64 * 32}) is None
+    assert rule.test(bf16, {"m": 32 * 32 + 1, "n": 64 * 32}) == "1056 tiles, a split kernel has 1024 semaphores"

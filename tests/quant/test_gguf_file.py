@@ -154,6 +154,23 @@ def test_a_shape_beyond_the_file_is_truncation(sample: Path) -> None:
         load_gguf(sample)
 
 
+def test_one_byte_less_than_the_tensors_take_is_truncation(sample: Path) -> None:
+    """Said of the tensor, before anything is read of it."""
+    end = load_gguf(sample)["weights"].data
+    whole = sample.read_bytes()
+    sample.write_bytes(whole[: whole.index(end.tobytes()) + end.nbytes - 1])
+    with pytest.raises(GgufError, match=r"'weights' takes bytes (\d+) to (\d+), the file ends at \d+: it is truncated"):
+        load_gguf(sample)
+
+
+def test_offsets_between_the_boundaries_are_refused(sample: Path) -> None:
+    """A tensor begins on a multiple of the file's alignment, by default 32."""
+    entry = described("floats", 3, 2, kind=0)
+    replaced(sample, entry + struct.pack("<Q", 0), entry + struct.pack("<Q", 16))
+    with pytest.raises(GgufError, match="'floats' lies at offset 16, no multiple of 32"):
+        load_gguf(sample)
+
+
 def key(kind: int, value: bytes) -> bytes:
     """A file with the key 'k' alone, then zeros."""
     return b"GGUF" + struct.pack("<IQQQ1sI", 3, 0, 1, 1, b"k", kind) + value + bytes(4096)

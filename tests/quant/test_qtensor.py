@@ -122,11 +122,12 @@ def test_what_is_not_finite_shows_in_its_own_row(device: Device) -> None:
 def test_a_setting_changes_the_launch_and_not_the_product(device: Device) -> None:
     """The tunable setting that needs no kernel of its own: half the threads, the same bits."""
     q, _ = stored("q4_k", 37, 512, device)
-    x = rk.asarray(normal((512,)), device=device)
-    wanted = q.matmul(x).numpy()
     setting = next(i for i in families.instances("mat_vec", "q4_k") if not i.is_default and not i.unshipped)
-    with tuned.forced(setting):
-        assert np.array_equal(q.matmul(x).numpy(), wanted)
+    for count in (1, 3, 8):
+        x = rk.asarray(normal((count, 512)), device=device)
+        wanted = q.matmul(x).numpy()
+        with tuned.forced(setting):
+            assert np.array_equal(q.matmul(x).numpy(), wanted)
 
 
 @pytest.mark.parametrize("batch", [1, 12])

@@ -273,3 +273,11 @@ def test_nan_is_distinct_in_sets() -> None:
     """Each NaN counts for itself, in whichever part it is."""
     x = [complex(math.nan, 0), complex(0, math.nan), complex(0, math.nan), 1]
     assert rk.unique_values(rk.asarray(x)).size == 4
+
+
+def test_numbers_that_differ_in_the_sign_of_a_zero() -> None:
+    """Kept numbers are told apart by the signs of both parts."""
+    for number in (1 + 0j, complex(1, -0.0), complex(-0.0, 1), 1j, 1 + 0j):
+        found = rk.full((1,), number, dtype=rk.complex128).numpy()[0]
+        signs = [math.copysign(1, part) for part in (found.real, found.imag)]
+        assert signs == [math.copysign(1, part) for part in (number.real, number.imag)], number

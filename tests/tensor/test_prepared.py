@@ -180,4 +180,20 @@ def test_reductions_rows_and_slices_again(data: st.DataObject) -> None:
     want = [[call(a).numpy() for a in (t, other)] for call in calls if prepared.forget() is None]
     for call, both in zip(calls, want, strict=True):
         for a, expected in zip((t, other), both, strict=True):
-            assert call(a).numpy().tobytes() == call(a).numpy().tobytes() == expected.tobytes()
+            found = call(a), call(a)
+            assert [f.shape for f in found] == [expected.shape] * 2
+            assert all(f.numpy().tobytes() == expected.tobytes() for f in found)
+
+
+def test_casts_come_before_each_launch() -> None:
+    """Operands of two dtypes go the long way every time: a launch reads one dtype."""
+    x, y = (
+        np.arange(1, 10, dtype=np.int32).reshape(3, 3),
+        np.arange(9, dtype=np.float32).reshape(3, 3) + np.float32(0.5),
+    )
+    s, t = rk.asarray(x), rk.asarray(y)
+    for _ in range(2):
+        assert np.array_equal((s @ t).numpy(), x @ y) and np.array_equal((t @ s).numpy(), y @ x)
+        assert np.array_equal((s + t).numpy(), x + y) and np.array_equal((s / s).numpy(), np.ones((3, 3)))
+        assert np.array_equal(rk.where(s, s, t).numpy(), x.astype(np.float32))
+        assert np.array_equal(rk.softmax(s * 0).numpy(), np.full((3, 3), np.float32(1 / 3)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,6 +135,40 @@ def test_other_compute_units_and_padded_rows_are_said(built: Path) -> None:
     assert "M padded from 130 to 144" in steps and "tuned for 80 compute units of gfx942" in steps
 
 
+def test_rows_of_two_dtypes_are_told_apart(built: Path) -> None:
+    """One shape, looked up for both, in either order."""
+    rows = "\n".join(f"gfx942,304,37,1,1030,{t},0,0,9.5,sum_{t}_{n}x4" for t, n in (("f32", 64), ("f16", 128)))
+    rk.use_tuned(table(built, "sum", rows))
+    device = rk.Device("emulator:gfx942")
+    for t, n in (("f32", 64), ("f16", 128), ("f32", 64)):
+        assert f"sum_{t}_{n}x4" in rk.explain_tuned("sum", 37, 1, 1030, t, device=device)
+
+
+def test_a_forced_instance_is_for_its_operation() -> None:
+    """Other operations inside go on by themselves."""
+    device = rk.Device("emulator:gfx942")
+    with tuned.forced(families.instances("sum", "f32")[3]):
+        assert tuned.chosen("matmul", device, "f32", 1, 2, 3) is None
+        assert rk.explain_tuned("sum", 1, 1, 1, "f32", device=device) == "forced: sum_f32_256x4"
+
+
+def test_earlier_folders_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of ROCMKERN_KERNEL_DIR in their order, then the user's cache; in each the exact target."""
+    kernel = families.unshipped()["matmul_f32_64x64x32x4x4"]
+    monkeypatch.setenv("ROCMKERN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv(instance_files.KERNEL_FOLDERS, os.pathsep.join(str(tmp_path / name) for name in ("a", "b")))
+    assert instance_files.find(kernel, "gfx1100") is None
+    made = [
+        instance_files.path(kernel, target, tmp_path / folder / "instances")
+        for folder in ("cache", "b", "a") for target in ("gfx11-generic", "gfx1100")
+    ]  # fmt: skip
+    for path in made:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        instance_files.mark(path, kernel)
+        assert instance_files.find(kernel, "gfx1100") == path
+
+
 def test_a_row_can_name_the_default(built: Path) -> None:
     """Where the operation by itself was fastest, it is not changed."""
     default = kernels_of("matmul")
@@ -167,6 +202,9 @@ def test_rows_that_do_not_fit_fall_back_and_say_so(built: Path, monkeypatch: pyt
     assert "matmul_f32_1x1x1 is no instance of matmul for f32\nthe default instance" in steps
     with pytest.raises(KernelNotFound, match=r"no such kernels: matmul_f32_1x1x1 \(matmul.csv, line 2\)"):
         tuned.named_instances()
+    rk.use_tuned(table(built, "sum", "gfx942,304,37,1,1030,f16,0,0,9.5,sum_f32_64x4"))
+    steps = rk.explain_tuned("sum", 37, 1, 1030, "f16", device=device)
+    assert "sum_f32_64x4 is no instance of sum for f16\nthe default instance" in steps
     monkeypatch.setenv(instance_files.KERNEL_FOLDERS, "")
     monkeypatch.setenv("ROCMKERN_CACHE", str(built))
     rk.use_tuned(table(built, "matmul", "gfx942,304,130,261,70,f32,5,0,9.5,matmul_f32_64x64x32x4x4x1"))
@@ -196,6 +234,9 @@ def test_build_makes_what_tables_name(built: Path, monkeypatch: pytest.MonkeyPat
 def test_stale_instances_are_not_used(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of other sources than today's counts as not there."""
     kernel = families.unshipped()["matmul_f32_64x64x32x4x4"]
+    folder = instance_files.named_folders()[0] / "instances"
+    assert instances.plan([kernel], "gfx942", folder) == []
+    assert [job.kernel for job in instances.plan([kernel], "gfx942", folder, force=True)] == [kernel]
     assert instance_files.find(kernel, "gfx942") is not None
     monkeypatch.setattr("rocmkern.kernels.sources.source_hash", lambda name: "other")
     assert instance_files.find(kernel, "gfx942") is None

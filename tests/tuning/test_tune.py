@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import rocmkern as rk
 from rocmkern.cli import main
+from rocmkern.cli import tune as tune_command
 from rocmkern.errors import ConfigError
 from rocmkern.kernels import families
-from rocmkern.tuning import problems, tune
+from rocmkern.tuning import problems, process, tune
 from rocmkern.tuning.measure import error_ratio
 from rocmkern.tuning.problems import Problem
 from rocmkern.tuning.process import Worker
@@ -34,6 +35,8 @@ for line in sys.stdin:
     act = ACTS.get(name, 5.0)
     if act == "die":
         sys.stderr.write("memory access fault"); sys.stderr.flush(); os._exit(134)
+    if act == "go":
+        os._exit(3)
     if act == "hang":
         time.sleep(60)
     answer = {"errRatio": 0.25, "us": None} if act == "wrong" else {"errRatio": 0.0, "us": act}
@@ -60,13 +63,23 @@ def test_a_wrong_instance_never_wins() -> None:
 
 def test_faults_and_hangs_cost_one_candidate() -> None:
     """The others are measured by a new process, and the reason is kept."""
-    (result,) = tuned([SUM], **{NAMES[1]: "die", NAMES[2]: "hang", NAMES[3]: "raise", NAMES[5]: 2.0})
+    acts = {NAMES[1]: "die", NAMES[2]: "hang", NAMES[3]: "raise", NAMES[4]: "go", NAMES[5]: 2.0}
+    (result,) = tuned([SUM], **acts)
     assert [c.error for c in result.candidates if c.error] == [
         "its process ended with 134: memory access fault",
         "it took longer than 3 s, and was ended",
         "LaunchError: too much",
+        "its process ended with 3",
     ]
     assert result.best is not None and result.best.name == NAMES[5]
+
+
+def test_a_worker_that_reads_no_more_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lives, and its end of the pipe is closed."""
+    monkeypatch.setattr(process, "_END_SECONDS", 0.1)
+    deaf = "import os, time; os.close(0); print('{}', flush=True); time.sleep(60)"
+    with Worker((sys.executable, "-c", deaf)) as worker:
+        assert worker.ask({}, 30.0) == {"error": "its process ended with -9"}
 
 
 def test_no_right_instance_is_no_winner() -> None:
@@ -74,6 +87,7 @@ def test_no_right_instance_is_no_winner() -> None:
     assert result.best is None
 
 
+@example(times=[1.01, 1.0, *[5.0] * (len(NAMES) - 2)])
 @given(times=st.lists(st.floats(1, 100), min_size=len(NAMES), max_size=len(NAMES)))
 def test_the_best_is_the_first_within_two_percent(times: list[float]) -> None:
     """So that noise does not move a shape from what the operation does by itself."""
@@ -169,6 +183,14 @@ def test_shapes_of_convolutions(tmp_path: Path) -> None:
     (found,) = problems.read("conv2d", tmp_path / "s.csv")
     assert found.key == (4, 2 * 8 * 9, 27)
     assert found.dtype == "f16"
+    sizes = {"b": 2, "c": 6, "h": 8, "w": 9, "o": 4, "kh": 3, "kw": 3}
+    assert problems.make("conv2d", dtype="f32", **sizes, groups=2).key == (4, 2 * 6 * 7, 27)
+
+
+def test_the_summary_says_how_much_faster() -> None:
+    """The default's time over the best one's."""
+    (result,) = tuned([SUM], **{NAMES[3]: 2.5})
+    assert list(map(str, tune_command._cells(result))) == ["5", "1", "70", "f32", "5.0", "2.5", "2.00×", NAMES[3]]
 
 
 def test_the_command_tunes_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
