@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from rocmkern.drivers.emulator import EmulatorDriver
 from rocmkern.emulator import program
 from rocmkern.runtime import Device
+from rocmkern.runtime.pool import MemoryPool
 from tests import hip_double
 
 pytest_plugins = ("tests.kernel_coverage",)
@@ -54,6 +57,22 @@ def background_failures() -> Iterator[None]:
     yield
     program.settle()
     program.warn_of_failures()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def memory_holds_garbage() -> Iterator[None]:
+    """What an emulator hands out is filled, or a result that nobody wrote could be the right one of a call before."""
+    acquire = MemoryPool.acquire
+
+    def filled(pool: MemoryPool, nbytes: int) -> tuple[int, int]:
+        address, size = acquire(pool, nbytes)
+        if isinstance(getattr(pool._alloc, "__self__", None), EmulatorDriver):
+            ctypes.memset(address, 0xC5, size)
+        return address, size
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryPool, "acquire", filled)
+        yield
 
 
 @pytest.fixture
