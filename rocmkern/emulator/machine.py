@@ -288,7 +288,7 @@ class Launch:
                 return
             left = self.geometry.groups - self._started
             expected = left * took / FIRST_QUOTA
-            self._program.warm(self.entry.kernel, expected)
+            self._program.warm(self.entry.kernel, 0.0, ahead=expected)
             if expected > HELPERS_FROM_S:
                 count = min(self.machine.threads - 1, left)
                 helpers += [self.machine.pool.submit(self._help) for _ in range(count)]

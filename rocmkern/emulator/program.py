@@ -43,14 +43,15 @@ class Heat:
 
     looked_up: bool = False  # whether earlier runs compiled it
     seconds: float = 0.0
+    price: float = 0.0  # what compiling was last reckoned to take
     under_way: bool = False
     failed: bool = False
     entries: frozenset[int] = frozenset()
     loops: set[int] = field(factory=set)
 
 
-HOT_S = 0.1  # seconds in tier 0 after which compiling a small kernel pays: it then runs 4 to 6 times as fast
-HOT_S_PER_BYTE = 1.6e-4  # and for each byte of its code, which is about what compiling takes
+HOT_S = 0.1  # seconds in tier 0 before which compiling never pays; a kernel then runs 4 to 6 times as fast
+HOT_S_PER_INSTRUCTION = 2e-3  # in each version of a block that ran: about what compiling it takes
 MOST_WAITING = 2  # jobs: an interpreter that ends waits for them; who finds no place asks again later
 _waiting = set[tuple[int, str]]()
 COMPILER = ThreadPoolExecutor(1, thread_name_prefix="rocmkern-compiler")
@@ -191,22 +192,39 @@ class Program:
         """
         return kernel.name in self._with_barriers & self._with_float_adds
 
-    def warm(self, kernel: Kernel, seconds: float, address: int | None = None) -> None:
-        """Tier 0 spent (or is going to spend) so long on a kernel: beyond a limit, compile it in the background.
+    def warm(self, kernel: Kernel, seconds: float, address: int | None = None, ahead: float = 0.0) -> None:
+        """Tier 0 spent so long on a kernel: once that is what compiling costs, compile it in the background.
 
-        `address`: a loop that a wave ran out of fuel in, where a compiled unit should be able to take over.
+        `ahead`: how long it is going to spend. `address`: a loop that a wave ran out of fuel in, where a compiled unit
+        should be able to take over.
         """
         heat = self._heat[kernel.name]
         loop = None if address is None else address - self.text_start
         if not self.compiles or (heat.entries and (loop is None or loop in heat.entries)):
             return
         heat.seconds += seconds
-        pays = heat.seconds >= max(HOT_S, HOT_S_PER_BYTE * self.code.symbols[kernel.name][1])
-        if pays and not heat.under_way and not heat.failed and len(_waiting) < MOST_WAITING:
+        spent = heat.seconds + ahead
+        if spent < max(heat.price, HOT_S) or heat.under_way or heat.failed or len(_waiting) >= MOST_WAITING:
+            return
+        heat.price = HOT_S_PER_INSTRUCTION * self.hot_instructions(kernel)
+        if spent >= heat.price:
             heat.seconds, heat.under_way = 0.0, True
             extra = {loop} if loop is not None else set[int]()
             _waiting.add((id(self), kernel.name))
             COMPILER.submit(self._compile_in_background, kernel, extra)
+
+    def hot_instructions(self, kernel: Kernel) -> int:
+        """How many instructions of the kernel ran, those of blocks that ran with and without all lanes twice."""
+        start = self.base + kernel.entry_address - self.text_start
+        total = versions = 0
+        with self._lock:
+            inside = sorted(pc for pc in self.pieces if start <= pc < start + self.code.symbols[kernel.name][1])
+        for pc in inside:
+            if pc in self.leaders:
+                count, partial = self.counts(pc)
+                versions = (count > partial) + (partial > 0)
+            total += versions
+        return total
 
     def _compile_in_background(self, kernel: Kernel, extra: set[int]) -> None:
         try:

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import program
+from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.machine import Machine
 from rocmkern.emulator.program import Program
+from rocmkern.emulator.tier1 import Hot
 from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault, UnsupportedInstruction
 from tests.emulator.device import TARGETS, Bench, bench
 from tests.samples import compile_hip
@@ -90,7 +92,7 @@ def test_failure_in_the_background_is_a_warning(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Program, "compile", fail)
     monkeypatch.setattr(program, "HOT_S", 0)
-    monkeypatch.setattr(program, "HOT_S_PER_BYTE", 0)
+    monkeypatch.setattr(program, "HOT_S_PER_INSTRUCTION", 0)
     machine = Machine("gfx942")
     device = Bench(machine, machine.load(compile_hip(AFFINE)))
     x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
@@ -104,6 +106,38 @@ def test_failure_in_the_background_is_a_warning(monkeypatch: pytest.MonkeyPatch)
     device.run("affine", *arguments)
     assert attempts == ["affine"]
     assert (out == 3).all()
+
+
+def test_a_kernel_is_compiled_once_tier_0_has_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The price goes by the instructions that ran, in each version of their block; time ahead counts, but only once."""
+    compiled = list[str]()
+    monkeypatch.setattr(Program, "compile", lambda _, kernel, extra: compiled.append(kernel.name))
+    monkeypatch.setattr(program, "HOT_S_PER_INSTRUCTION", 100)
+    machine = Machine("gfx942")
+    device = Bench(machine, machine.load(compile_hip(AFFINE)))
+    code, kernel = device.module.program, device.module.kernel("affine").kernel
+
+    def run(n: int) -> Flow:
+        x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+        device.run("affine", np.uint32(n), x, out, np.float32(3), np.float32(0))
+        return Flow(code.reached(), code.base + kernel.entry_address - code.text_start)
+
+    for n in (0, 64):  # no lane behind the comparison, then all
+        flow = run(n)
+        ran = sum(len(flow.blocks[start].pcs) for start, _ in Hot.of(flow, code.counts).versions)
+        assert code.hot_instructions(kernel) == ran
+    assert ran > sum(len(block.pcs) for block in flow.blocks.values())
+
+    def after(share: float, ahead: float = 0) -> list[str]:
+        code.warm(kernel, share * 100 * ran, ahead=ahead * 100 * ran)
+        program.settle()
+        return compiled
+
+    assert after(0.4) == []
+    assert after(0, ahead=0.5) == []
+    assert after(0, ahead=0.5) == []
+    assert after(0.5) == []
+    assert after(0.05, ahead=0.1) == ["affine"]
 
 
 MISSED_BARRIER = """
