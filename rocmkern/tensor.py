@@ -13,7 +13,7 @@ import rocmkern
 from rocmkern import dlpack
 from rocmkern.dtypes import DType
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
-from rocmkern.layout import Layout, Shape, transposed
+from rocmkern.layout import Layout, Shape, contiguous, transposed
 from rocmkern.promotion import Scalar
 from rocmkern.runtime import Device, DeviceMemory
 
@@ -267,13 +267,20 @@ class Tensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """A capsule that shares the memory; with `copy=True` a fresh one.
+        """A capsule that shares the memory; with `copy=True`, and on the host where it can't address that, a copy.
 
-        Raises ExchangeError (a BufferError) where another device or a device without sharing is asked for.
+        Raises ExchangeError (a BufferError) where another device, or the host without a copy, is asked for.
         """
         here = self.__dlpack_device__()
+        versioned = max_version is not None and max_version[0] >= 1
         if dl_device is not None and tuple(dl_device) != here:
-            raise ExchangeError(f"__dlpack__: device {dl_device} for memory on {here}; use to() first")
+            if tuple(dl_device) != (dlpack.CPU, 0):
+                raise ExchangeError(f"__dlpack__: device {dl_device} for memory on {here}; use to() first")
+            if copy is False:
+                raise ExchangeError(f"__dlpack__: memory on {here} comes to the host as a copy only; leave copy out")
+            values, strides = self.numpy(), contiguous(self.shape).strides
+            on_host = dlpack.Exchange(values.ctypes.data, self.dtype, self.shape, strides, (dlpack.CPU, 0), values)
+            return dlpack.export(on_host, versioned=versioned, copied=True)
         source = rocmkern.copy(self) if copy else self
         if stream != -1:
             self.device.synchronize()
@@ -281,7 +288,7 @@ class Tensor:
         if here[0] == dlpack.CPU and source.size:
             address = source.host_view().__array_interface__["data"][0]
         described = dlpack.Exchange(address, self.dtype, source.shape, source.strides, here, source.memory)
-        return dlpack.export(described, versioned=max_version is not None and max_version[0] >= 1, copied=bool(copy))
+        return dlpack.export(described, versioned=versioned, copied=bool(copy))
 
     # Indexing
 

@@ -132,6 +132,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
         memory = Foreign(base, (high - low) * seen.dtype.itemsize, seen.owner)
         shared = Tensor(memory, seen.dtype, Layout(seen.shape, seen.strides, -low), target)
         return duplicate(shared) if copy else shared
+    if seen.device[0] != dlpack.CPU and copy is not False:
+        seen = _on_host(x) or seen
     if seen.device[0] != dlpack.CPU:
         raise ExchangeError(
             f"from_dlpack: memory on DLPack device {seen.device} for {target.info.name}; copy it to the CPU"
@@ -139,6 +141,14 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     if copy is False:
         raise ExchangeError(f"from_dlpack: {target.info.name} can't address host memory; leave copy out")
     return upload(dlpack.host_array(seen), target)
+
+
+def _on_host(x: Any) -> dlpack.Exchange | None:
+    """An exporter's values in host memory; None of one that does not take them there."""
+    try:
+        return dlpack.consume(x.__dlpack__(max_version=dlpack.VERSION, dl_device=(dlpack.CPU, 0)))
+    except (TypeError, BufferError):
+        return None
 
 
 def empty(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:

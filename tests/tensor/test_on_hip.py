@@ -54,6 +54,24 @@ def test_dlpack_of_the_same_device_is_shared(double: Double) -> None:
         rk.from_dlpack(Exporter(t), device="hip:1")
 
 
+def test_dlpack_brings_values_to_the_host(double: Double) -> None:
+    """Whoever asks for host memory gets a copy; between devices a tensor of another library goes through it."""
+    x = np.arange(6, dtype=np.int32).reshape(2, 3)
+    t = rk.asarray(x, device="hip:0")
+
+    class Exporter:
+        def __dlpack__(self, **options: object) -> object:
+            return t.__dlpack__(**options)  # type: ignore[arg-type]
+
+    for seen in (np.from_dlpack(t, device="cpu"), rk.from_dlpack(Exporter(), device="hip:1").numpy()):
+        np.testing.assert_array_equal(seen, x)
+    assert dlpack.consume(t.__dlpack__(max_version=(1, 0), dl_device=(dlpack.CPU, 0))).device == (dlpack.CPU, 0)
+    with pytest.raises(BufferError, match="as a copy only"):
+        t.__dlpack__(dl_device=(dlpack.CPU, 0), copy=False)
+    with pytest.raises(BufferError, match="copy it to the CPU"):
+        rk.from_dlpack(Exporter(), device="hip:1", copy=False)
+
+
 def test_launches_get_addresses_and_layouts(double: Double) -> None:
     """The argument block of a strided sum holds size, dims, the layout's address, both operands and the result."""
     t = rk.asarray(np.arange(6, dtype=np.float32).reshape(2, 3), device="hip:0")
