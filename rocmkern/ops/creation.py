@@ -310,6 +310,8 @@ def linspace(
         return result
     if isinstance(start, complex) or isinstance(stop, complex):
         raise DTypeError(f"linspace: {start!r} to {stop!r} for dtype {wanted}; use a complex dtype")
+    if math.isinf(stop - start) and math.isfinite(start) and math.isfinite(stop):
+        return linspace(start / 2, stop / 2, num, dtype=wanted, device=device, endpoint=endpoint) * 2
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
     last = stop if endpoint and num > 1 else start + step * max(num - 1, 0)
     if not wanted.is_float:

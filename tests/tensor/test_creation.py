@@ -84,6 +84,14 @@ def test_linspace(start: float, stop: float, num: int, endpoint: bool, dtype: DT
         assert got.numpy()[-1] == np.asarray(stop).astype(dtype.numpy)
 
 
+def test_linspace_between_numbers_whose_difference_is_none() -> None:
+    """Each number is within a rounding of twice that between the halves."""
+    for num in range(6):
+        for endpoint in (True, False):
+            got = rk.linspace(-1.7e308, 1.7e308, num, dtype=rk.float64, endpoint=endpoint).numpy()
+            np.testing.assert_allclose(got, 2 * np.linspace(-0.85e308, 0.85e308, num, endpoint), rtol=0, atol=1e293)
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 6), st.none() | st.integers(0, 6), st.integers(-7, 7), st.sampled_from(ALL))
 def test_eye(rows: int, columns: int | None, k: int, dtype: DType) -> None:
