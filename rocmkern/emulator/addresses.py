@@ -8,9 +8,11 @@ from typing import Final, Literal
 from attrs import frozen
 
 from rocmkern.emulator import layout
-from rocmkern.emulator.ir import Value
+from rocmkern.emulator.ir import Value, Variable
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.isa.table import CDNA
+from rocmkern.emulator.meaning.api import Access
+from rocmkern.emulator.operands import CONSTANTS, NULL
 from rocmkern.emulator.registers import Registers
 
 Space = Literal["global", "lds", "scratch", "flat", "buffer"]
@@ -34,16 +36,19 @@ class Addresses:
     stride: int = 1  # bytes per unit of the immediate offset
     place: str = ""  # `Access.place`
     isa: str = ""
-    payload: Value | None = None  # bytes that a lane moves all or none of; 0: it moves nothing
+    payload: Value | None = None  # bytes that a lane moves all or none of in a buffer; 0: it moves nothing
+    shift: Value | int = 0  # bytes behind the instruction's address
+    span: int = 0  # from a lane's first dword to its last in a buffer
+    cut: Variable | None = None  # set where one of them is in range and the other is not
 
     @property
     def space(self) -> Space:
         return SPACE_OF[self.inst.encoding]
 
-    def fill(self) -> Value:
+    def fill(self, into: Value | None = None) -> Value:
         """Pointer to the addresses of all lanes: absolute, except LDS and scratch: bytes into it, as u32."""
         w, regs = self.regs.writer, self.regs
-        buffer = w.buffer(8 * regs.wave_size)
+        buffer = into or w.buffer(8 * regs.wave_size)
         make = getattr(self, f"_{self.space}")()
         for chunk in regs.chunks():
             addresses = make(chunk)
@@ -51,7 +56,7 @@ class Addresses:
         return buffer
 
     def _offset(self) -> Value:
-        return self.regs.immediate(self.which) * self.stride
+        return self.regs.immediate(self.which) * self.stride + self.shift
 
     def _scalar32(self, number: int) -> Value:
         """A scalar address operand, zero-extended; 0 where absent."""
@@ -113,7 +118,8 @@ class Addresses:
 
         Lanes beyond the records of a linear one get OUTSIDE: they read 0 and write nothing.
         """
-        w, mods, regs = self.regs.writer, self.inst.mods, self.regs
+        w, mods, regs, size = self.regs.writer, self.inst.mods, self.regs, self.payload
+        assert size is not None
         low, second = w.halves(regs.scalar(("src", 1), "i64"))
         base = w.combine(low, second & 0xFFFF)
         swizzled = (second & (1 << 31)).ne(0)
@@ -123,7 +129,7 @@ class Addresses:
         stride = self._stride(second, kind)
         fixed = swizzled.select(soffset.lshr(6 if regs.wave_size == 64 else 5), soffset + base)
         start = fixed + swizzled.select(w.constant("i64", layout.PRIVATE_APERTURE << 32), 0)
-        is_inside = self._range(stride, kind, soffset)
+        is_inside = self._range(stride, kind, soffset, size)
         free = swizzled if mods.idxen else swizzled | by_lane
 
         def make(chunk: Value) -> Value:
@@ -135,9 +141,11 @@ class Addresses:
                 offset = offset + self._vector32(0, chunk, int(mods.idxen))
             # loads to LDS take the immediate offset off the vector one, below 0
             linear = (index * stride + offset) & 0xFFFFFFFF
-            inside = is_inside(index, offset, linear) | free
-            if self.payload is not None:
-                inside = inside & self.payload.ne(0)
+            inside = (is_inside(index, offset, linear) | free) & size.ne(0)
+            if self.cut is not None:
+                differ = inside ^ (is_inside(index, offset + self.span, linear + self.span) | free)
+                some = w.emit(f"bitcast {differ.type} {differ.text} to i{regs.lanes}", f"i{regs.lanes}").ne(0)
+                self.cut.set(self.cut.get() | some)
             return inside.select(linear + start, OUTSIDE)
 
         return make
@@ -151,9 +159,8 @@ class Addresses:
             stride = stride * (stride.like(0x20080401).lshr(kind.lshr(18).shl(3) & 24) & 0xFF)  # 1, 4, 8 or 32 times
         return stride.zext("i64")
 
-    def _range(self, stride: Value, kind: Value, soffset: Value) -> Callable[[Value, Value, Value], Value]:
+    def _range(self, stride: Value, kind: Value, soffset: Value, size: Value) -> Callable[[Value, Value, Value], Value]:
         """Whether index, offset and linear offset lie within the records, which are bytes or count strides."""
-        size = self.regs.writer.constant("i64", 1) if self.payload is None else self.payload
         records = self.regs.scalar_part(("src", 1), 2).zext("i64")
         room = records.compare("ugt", soffset).select(records - soffset, 0)
         if self.isa in CDNA:
@@ -172,3 +179,25 @@ class Addresses:
             return way.eq(2).select(records.ne(0), found)
 
         return test
+
+
+def scalar_access(inst: Inst, regs: Registers, access: Access) -> tuple[Value, Value]:
+    """Where scalar memory goes, and how many bytes it moves there: a buffer ends with its records."""
+    w, (base, soffset) = regs.writer, inst.src[:2]
+    offset, unit = regs.immediate(0), access.stride or 1
+    if soffset.kind == "s" and soffset.value != NULL:
+        offset = offset + regs.scalar(("src", 1), "i32").zext("i64") * unit
+    elif soffset.kind in CONSTANTS:
+        offset = offset + regs.constant(("src", 1), "i32", soffset.value & 0xFFFFFFFF).zext("i64") * unit
+    start, whole = regs.scalar(("src", 0), "i64"), w.constant("i64", access.bits // 8 * access.count)
+    aligned = ~(min(access.bits // 8, 4) - 1)
+    if base.count == 2:
+        return (start + offset) & aligned, whole
+    stride, records = start.lshr(48) & 0x3FFF, regs.scalar_part(("src", 0), 2).zext("i64")
+    limit = stride.eq(0).select(records, records * stride)
+    left = limit.compare("ugt", offset).select(limit - offset, 0)
+    if access.op in ("load", "store") and access.bits == 32:
+        size = w.intrinsic("umin", (left + 3) & ~3, whole)
+    else:
+        size = left.compare("uge", whole).select(whole, 0)
+    return ((start & 0xFFFFFFFFFFFF) + offset) & aligned, size

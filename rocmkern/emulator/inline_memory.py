@@ -8,12 +8,13 @@ from typing import Final
 from attrs import define
 
 from rocmkern.emulator import layout as at
+from rocmkern.emulator.addresses import scalar_access
 from rocmkern.emulator.consecutive import load_rows, store_rows
 from rocmkern.emulator.inline import Inline
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import Access, Row
-from rocmkern.emulator.operands import CONSTANTS, NULL
+from rocmkern.emulator.operands import NULL
 
 GLOBAL: Final = frozenset({"GLOBAL", "VGLOBAL", "FLAT", "VFLAT"})
 LDS: Final = frozenset({"DS", "VDS"})
@@ -64,19 +65,10 @@ class InlineMemory:
 
     def _scalar(self) -> None:
         w, regs, access = self.writer, self.regs, self.access
-        base, soffset = self.inst.src[:2]
-        address = regs.scalar(("src", 0), "i64")
-        if base.count == 4:
-            address = address & 0xFFFFFFFFFFFF
-        address = address + self.inst.imm
-        if soffset.kind == "s" and soffset.value != NULL:
-            address = address + regs.scalar(("src", 1), "i32").zext("i64") * (access.stride or 1)
-        elif soffset.kind in CONSTANTS:
-            address = address + soffset.value * (access.stride or 1)
-        address = address & ~(min(access.bits // 8, 4) - 1)
+        address, size = scalar_access(self.inst, regs, access)
         low, span = self._arena()
         good = w.fresh("good")
-        inside = (address - low).compare("ule", span - access.bits // 8 * access.count)
+        inside = (address - low).compare("ule", span - self._bytes) & size.eq(self._bytes)
         w.branch(inside, good, self.way_out(self.inst.pc))
         w.label(good)
         pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")

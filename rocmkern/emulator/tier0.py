@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction, emit_atomic
-from rocmkern.emulator.addresses import SPACE_OF, Addresses
+from rocmkern.emulator.addresses import SPACE_OF, Addresses, scalar_access
 from rocmkern.emulator.compiler import QUICK, THOROUGH
 from rocmkern.emulator.formats import Format, instruction_word, resource_bits
 from rocmkern.emulator.ir import Value, Writer
@@ -281,7 +281,7 @@ class HandlerBuilder:
         mask, null = implicit(regs, "exec"), Value(w, "ptr", 0, "null")
         data, result = self._data_places()
         space, returns = SPACE_OF[self.inst.encoding], bool(self.inst.dst)
-        payload, word = None, null
+        payload, word = w.constant("i64", access.bits // 8), null
         if access.typed:
             shape = Format.of(w, self.isa, self._format_word(w, regs))
             payload, word = shape.size, w.buffer(4)
@@ -291,8 +291,10 @@ class HandlerBuilder:
             )
         else:
             function = AccessFunction(self.row, access, space, self.wave_size, returns, self.checked)
-            if access.op not in ("load", "store"):
-                payload = w.constant("i64", access.bits // 8)
+        if space == "buffer" and access.count > 1 and not (access.typed or is_to_lds(self.inst)):
+            places = [regs.rows(data[0]) if data else null, regs.rows(result) if result else null]
+            self._by_dword(w, regs, function, mask, *places)
+            return
         # Both addresses are taken before the first load, which may write the register that holds them.
         wheres = [
             Addresses(self.inst, regs, i, access.stride or 1, access.place, self.isa, payload).fill()
@@ -319,6 +321,28 @@ class HandlerBuilder:
                 source_rows = self._both_operands(w, regs, data, access.bits // 32)
             result_rows = w.at(regs.rows(result), skip) if result else word
             self._call(w, function, mask, spots, source_rows, result_rows)
+
+    def _by_dword(
+        self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, data: Value, result: Value
+    ) -> None:
+        """Each dword of a lane is in a buffer's range or not; all at once where no lane is cut."""
+        row, count, size = ROWS[f"buffer_{function.access.op}_dword"], function.access.count, 8 * self.wave_size
+        assert row.access is not None
+        single = AccessFunction(row, row.access, "buffer", self.wave_size, function.returns, self.checked)
+        four, cut, spots = w.constant("i64", 4), w.variable(w.constant("i1", 0)), w.buffer(size * count)
+        Addresses(self.inst, regs, isa=self.isa, payload=four, span=4 * (count - 1), cut=cut).fill(spots)
+        apart, together, after = w.fresh("apart"), w.fresh("together"), w.fresh("moved")
+        w.branch(cut.get(), apart, together)
+        w.label(together)
+        self._call(w, function, mask, spots, data, result)
+        w.jump(after)
+        w.label(apart)
+        with w.loop(count) as i:
+            Addresses(self.inst, regs, isa=self.isa, payload=four, shift=i * 4).fill(w.at(spots, i * size))
+        with w.loop(count) as i:
+            skip = i * (4 * self.wave_size)
+            self._call(w, single, mask, w.at(spots, i * size), w.at(data, skip), w.at(result, skip))
+        w.label(after)
 
     def _count_lanes(self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, spots: Value) -> None:
         """One atomic for the wave, with the number of active lanes, each of which gets the old value."""
@@ -425,36 +449,44 @@ class HandlerBuilder:
     def _scalar_memory(self, w: Writer, regs: OutOfLine) -> None:
         access = self.row.access
         assert access is not None
-        base, soffset = self.inst.src[:2]
-        address = regs.scalar(("src", 0), "i64") + regs.immediate(0)
-        if base.count == 4:
-            address = (regs.scalar(("src", 0), "i64") & 0xFFFFFFFFFFFF) + regs.immediate(0)
-        if soffset.kind == "s" and soffset.value != NULL:
-            address = address + regs.scalar(("src", 1), "i32").zext("i64") * (access.stride or 1)
-        elif soffset.kind in CONSTANTS:
-            address = address + regs.constant(("src", 1), "i32", 0).zext("i64") * (access.stride or 1)
-        address = address & ~(min(access.bits // 8, 4) - 1)
-        size = access.bits // 8 * access.count
+        address, size = scalar_access(self.inst, regs, access)
+        pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")
+        if self.inst.src[0].count == 2:
+            self._check_scalars(w, regs, address, size)
+            self._move_scalars(w, regs, pointer)
+            return
+        if access.op == "load":
+            w.store(w.constant("i32", 0, access.count), regs.rows(("dst", 0)), 4)
+        with w.when(size.ne(0)):
+            self._check_scalars(w, regs, address, size)
+            if access.count == 1:
+                self._move_scalars(w, regs, pointer)
+                return
+            rows = regs.rows(("dst", 0) if self.inst.dst else ("src", 2))
+            source, target = (pointer, rows) if access.op == "load" else (rows, pointer)
+            with w.loop(size.lshr(2)) as i:
+                w.store(w.load(w.at(source, i.shl(2)), "i32", 0, 4), w.at(target, i.shl(2)), 4)
+
+    def _check_scalars(self, w: Writer, regs: OutOfLine, address: Value, size: Value) -> None:
+        assert self.row.access is not None
         launch = w.load(w.at(regs.wave(), at.WAVE_LAUNCH), "ptr", 0, 8)
         low = w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8)
         high = w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8)
         bad = (address - low).compare("ugt", high - low - size)
-        kind = {"load": LOAD, "store": STORE}.get(access.op, ATOMIC)
+        kind = {"load": LOAD, "store": STORE}.get(self.row.access.op, ATOMIC)
         with w.when(bad):
             w.call(
                 "record_fault", "void", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
-                w.constant("i32", size), w.constant("i32", int(kind != LOAD)),
+                size.trunc("i32"), w.constant("i32", int(kind != LOAD)),
             )  # fmt: skip
             self._give_up(w)
         if self.checked:
             allowed = w.call(
                 "check_access", "i1", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
-                w.constant("i32", size), w.constant("i32", kind),
+                size.trunc("i32"), w.constant("i32", kind),
             )  # fmt: skip
             with w.when(~allowed):
                 self._give_up(w)
-        pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")
-        self._move_scalars(w, regs, pointer)
 
     def _move_scalars(self, w: Writer, regs: OutOfLine, pointer: Value) -> None:
         access = self.row.access

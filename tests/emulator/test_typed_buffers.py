@@ -27,7 +27,6 @@ ELEMENT_BYTES = 16  # of memory per lane
 AS_IT_IS, REVERSED, CONSTANTS = (4, 5, 6, 7), (6, 5, 4, 7), (1, 4, 0, 5)
 RAW = 3 << 28  # RDNA: offset and size against the records
 LETTERS = ("x", "xy", "xyz", "xyzw")
-STRIDE_SCALES = (1, 4, 8, 32)  # of gfx12's resources
 FORMS = {"full": range(1, 5), "d16": range(1, 5), "d16_hi": range(1, 2)}
 
 
@@ -319,36 +318,6 @@ def test_resources_without_format_are_unbound(target: str) -> None:
         outcome = on.run(name, inputs, scalars=(0, (1 << 32) - 1, kind), more=1)
         if "load" in name:
             assert [set(row.tolist()) for row in outcome.words[:4]] == [{0x3F800000}, {0}, {0}, {0}]
-
-
-@pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=8, deadline=None)
-@given(
-    seed=seeds, stride=st.sampled_from([0, 12, 32]), way=st.integers(0, 3), records=st.sampled_from([0, 5, 9, 60]),
-    soffset=st.sampled_from([0, 8]),
-)  # fmt: skip
-def test_range_of_records(target: str, seed: int, stride: int, way: int, records: int, soffset: int) -> None:
-    """Records count strides where there is an index; RDNA's resources say which check there is."""
-    text = "buffer_load_format_x v10, v[2:3], s[44:47], s48 idxen offen offset:4"
-    on = bench(target, {"k": steps(target, *resource(16, stride="s27"), text)})
-    rng = np.random.default_rng(seed)
-    index, offset = rng.integers(0, 12, on.lanes), rng.integers(0, 4, on.lanes) * 4
-    memory = integers(rng, "u32", 6 * on.lanes)
-    kind = word(target, AS_IT_IS, "32", "uint") & ~RAW
-    if isa(target) not in CDNA:
-        kind |= way << 28
-    scale = int(rng.choice([i for i, f in enumerate(STRIDE_SCALES) if stride % f == 0])) if target == "gfx1201" else 0
-    kind, scaled = kind | scale << 18, stride // STRIDE_SCALES[scale]
-    inputs = {2: index.astype(np.uint32), 3: offset.astype(np.uint32)}
-    inputs |= {4 + i: row for i, row in enumerate(memory.reshape(6, on.lanes))}
-    outcome = on.run("k", inputs, scalars=(8 * on.lanes, records, kind, scaled, soffset))
-    linear = index * stride + offset + 4
-    counted = stride and (isa(target) in CDNA or way < 2)
-    inside = index < records if counted else linear + (0 if isa(target) in CDNA else 3) < records - soffset
-    if isa(target) not in CDNA:
-        inside = np.full(on.lanes, records != 0) if way == 2 else inside
-        inside = inside & (offset + 4 + 4 <= stride) if counted and way == 0 else inside
-    np.testing.assert_array_equal(outcome.vector(10), np.where(inside, memory[(linear + soffset) // 4], 0))
 
 
 def test_lds_to_memory_and_back() -> None:
