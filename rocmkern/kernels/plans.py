@@ -43,15 +43,20 @@ def _dims(dims: Dims) -> str:
     return "×".join(map(str, dims))
 
 
-def _round_up(n: int, multiple: int) -> int:
+def round_up(n: int, multiple: int) -> int:
     return -(-n // multiple) * multiple
+
+
+def power_of_two(n: int) -> int:
+    """The smallest one that is not below n."""
+    return 1 << max(n - 1, 0).bit_length()
 
 
 def over_units(units: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
     """One thread a unit in one dimension; where that is more than a grid holds, a full grid that strides."""
     if units < 0:
         raise ValueError(f"plan: {units} units of work; a size can't be negative")
-    block = min(BLOCK, device.max_threads_per_block, _round_up(max(units, 1), device.wave_size))
+    block = min(BLOCK, device.max_threads_per_block, round_up(max(units, 1), device.wave_size))
     wanted = -(-units // block)
     grid = min(wanted, device.max_grid[0], WORK_ITEMS // block)
     plan = LaunchPlan((grid, 1, 1), (block, 1, 1), 0, variant, why)

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.families.reduce import NORM_PACKS, NORM_THREADS, PACKS, TEAM
-from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, pack_width
+from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, pack_width, power_of_two, round_up
 from rocmkern.kernels.tunable import Instance
 
 SCANNED: Final = 4  # elements that a thread scans at a time
@@ -32,14 +32,6 @@ class RowPlan:
     part: int = 0
     parts_per_row: int = 1
     merge: LaunchPlan | None = None
-
-
-def _round_up(n: int, multiple: int) -> int:
-    return -(-n // multiple) * multiple
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << max(n - 1, 0).bit_length()
 
 
 def teams(rows: int, width: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
@@ -75,7 +67,7 @@ def reduction(
     """
     widest, packs = (TEAM, PACKS) if tuned is None else (tuned["widest"], tuned["packs"])
     if contiguous:
-        width = min(widest, _power_of_two(-(-cols // (packs * pack_width(itemsize)))))
+        width = min(widest, power_of_two(-(-cols // (packs * pack_width(itemsize)))))
         why = f"{width} thread{'s' if width > 1 else ''} a row of {cols} contiguous elements"
     else:
         width, why = 1, "a thread a row: neighbouring rows are neighbours in memory"
@@ -87,13 +79,13 @@ def reduction(
     if rows == 0 or parts < 2 or (threads >= FEW_ROUNDS * in_flight and cols <= NARROW_ROW):
         return RowPlan(teams(rows, width, device, variant="rows", why=why))
     step = packs * pack_width(itemsize)
-    part = _round_up(cols, parts * step) // parts
+    part = round_up(cols, parts * step) // parts
     per_row = -(-cols // part)
     why = f"{why}; {rows} row{'s' if rows > 1 else ''} leave the device idle: {per_row} parts of {part} each"
     first = teams(rows * per_row, width, device, variant="parts", why=why)
     most = device.max_threads_per_block
     merge = teams(
-        rows, min(most, _power_of_two(-(-per_row // PACKS))), device, variant="merge", why=f"{per_row} states a row"
+        rows, min(most, power_of_two(-(-per_row // PACKS))), device, variant="merge", why=f"{per_row} states a row"
     )
     return RowPlan(first, part, per_row, merge)
 
@@ -101,7 +93,7 @@ def reduction(
 def normalization(rows: int, cols: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
     """A plan for softmax, log_softmax, rmsnorm and layernorm of whole rows."""
     values = NORM_PACKS * pack_width(itemsize)
-    width = min(_power_of_two(-(-cols // values)), NORM_THREADS[itemsize], device.max_threads_per_block)
+    width = min(power_of_two(-(-cols // values)), NORM_THREADS[itemsize], device.max_threads_per_block)
     fits = cols % pack_width(itemsize) == 0 and cols <= width * values
     why = f"rows of {cols} are {'kept in registers, read once' if fits else 'read once a pass'}"
     return teams(rows, width, device, variant="rows", why=why)
@@ -113,7 +105,7 @@ def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:
     With parts, split_* along n comes first, then the same scan over each row of states, then `first` with their carry.
     """
     lines = left * right
-    width = min(BLOCK, _power_of_two(-(-n // SCANNED))) if right == 1 else 1
+    width = min(BLOCK, power_of_two(-(-n // SCANNED))) if right == 1 else 1
     width = min(width, device.max_threads_per_block)
     parts = min(-(-RESIDENT * device.compute_units // max(lines * width, 1)), n // LONG_PART)
     part = n if parts < 2 else -(-n // parts)
@@ -126,5 +118,5 @@ def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:
 
 def teams_of_parts(parts: int, part: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
     """A plan for split_* ahead of a running total: a team a part."""
-    width = min(TEAM, _power_of_two(-(-part // (PACKS * pack_width(itemsize)))), device.max_threads_per_block)
+    width = min(TEAM, power_of_two(-(-part // (PACKS * pack_width(itemsize)))), device.max_threads_per_block)
     return teams(parts, width, device, variant="parts", why=f"{width} threads a part of {part}")

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.errors import ShapeError
-from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, over_units
+from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, over_units, power_of_two
 from rocmkern.kernels.plans_rows import teams
 
 ENTRIES_PER_THREAD: Final = 8
@@ -59,10 +59,6 @@ def _nothing(why: str) -> LaunchPlan:
     return LaunchPlan((0, 1, 1), (BLOCK, 1, 1), 0, "none", why)
 
 
-def _power_of_two_from(n: int) -> int:
-    return 1 << max(n - 1, 0).bit_length()
-
-
 def sort(rows: int, ncols: int, itemsize: int, device: DeviceInfo) -> SortPlan:
     """The plan of a stable sort of `rows` rows of `ncols` elements. Raises ShapeError for rows of 2³² and more."""
     if ncols > LONGEST_ROW:
@@ -76,7 +72,7 @@ def sort(rows: int, ncols: int, itemsize: int, device: DeviceInfo) -> SortPlan:
 
 
 def _in_registers(rows: int, ncols: int, device: DeviceInfo) -> SortPlan:
-    lanes = _power_of_two_from(-(-ncols // ENTRIES_PER_THREAD))
+    lanes = power_of_two(-(-ncols // ENTRIES_PER_THREAD))
     block = max(lanes, BLOCK)
     rows_per_block = block // lanes
     grid = _blocks(-(-rows // rows_per_block), block, device)
@@ -92,7 +88,7 @@ def _by_radix(rows: int, ncols: int, itemsize: int, device: DeviceInfo) -> SortP
     lines = rows * DIGITS
     why = f"a row of {ncols} is longer than {LONGEST_REGISTER_ROW}: {tiles} tiles of {tile} keys"
     blocks = _blocks(rows * tiles, RADIX_BLOCK, device)
-    scan_block = min(RADIX_BLOCK, _power_of_two_from(max(tiles, device.wave_size)))
+    scan_block = min(RADIX_BLOCK, power_of_two(max(tiles, device.wave_size)))
     scan_why = f"a block a digit of a row, {tiles} counts each"
     return SortPlan(
         rows=rows,
@@ -113,7 +109,7 @@ def candle_argsort(rows: int, ncols: int, device: DeviceInfo) -> LaunchPlan:
 
     Raises ShapeError for rows that the device's LDS or grid can't take; `sort` plans those.
     """
-    pad = _power_of_two_from(max(ncols, 1))
+    pad = power_of_two(max(ncols, 1))
     if 4 * pad > device.lds_bytes or rows > device.max_grid[0]:
         raise ShapeError(
             f"argsort: {rows} rows of {ncols} elements need {4 * pad} bytes of LDS, {device.name} has "
@@ -125,5 +121,5 @@ def candle_argsort(rows: int, ncols: int, device: DeviceInfo) -> LaunchPlan:
 
 def top_k_softmax(rows: int, experts: int, device: DeviceInfo) -> LaunchPlan:
     """A plan for topk_softmax_*: lanes of one wave for each row, as many as keep about eight values each."""
-    lanes = min(device.wave_size, _power_of_two_from(-(-experts // ENTRIES_PER_THREAD)))
+    lanes = min(device.wave_size, power_of_two(-(-experts // ENTRIES_PER_THREAD)))
     return teams(rows, lanes, device, variant="rows", why=f"{lanes} lane{'s' if lanes > 1 else ''} a row of {experts}")

@@ -16,15 +16,10 @@ from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis, squeeze
 from rocmkern.ops.prepared import found
-from rocmkern.ops.reduction import mean, sum
+from rocmkern.ops.reduction import as_floats, mean, sum
 from rocmkern.ops.rows_binary import add, divide, maximum, multiply
 from rocmkern.ops.rows_unary import negative, sqrt, square
-from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
-
-
-def _floats(operation: str, x: Tensor) -> Tensor:
-    return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
 
 
 def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...] = ()) -> Tensor:
@@ -51,13 +46,13 @@ def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...
 
 def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """exp(x) over its sum along an axis, without overflow."""
-    values = _floats("softmax", x)
+    values = as_floats("softmax", x)
     return _along("softmax", values, normal_axis(axis, values.ndim, "softmax"))
 
 
 def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """The logarithm of softmax, without overflow."""
-    values = _floats("log_softmax", x)
+    values = as_floats("log_softmax", x)
     return _along("log_softmax", values, normal_axis(axis, values.ndim, "log_softmax"))
 
 
@@ -72,14 +67,14 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
 
     The variance takes two passes; f16 and bf16 are computed in f32 and rounded once.
     """
-    values = _floats("layer_norm", x)
+    values = as_floats("layer_norm", x)
     scale, shift = (_per_column("layer_norm", t, values) for t in (weight, bias))
     return _over_rows("layernorm", values, eps, after=(_address(scale), _address(shift)))
 
 
 def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
     """Each row over the root of its mean square; times weight, of the row's length."""
-    values = _floats("rms_norm", x)
+    values = as_floats("rms_norm", x)
     scale = _per_column("rms_norm", weight, values)
     return _over_rows("rmsnorm", values, eps, after=(_address(scale),))
 
@@ -102,7 +97,7 @@ def _address(t: Tensor | None) -> int:
 
 def elu(x: Tensor, /, *, alpha: float = 1.0) -> Tensor:
     """x above 0, alpha * (exp(x) - 1) below."""
-    return _with_param("uelu", _floats("elu", x), alpha)
+    return _with_param("uelu", as_floats("elu", x), alpha)
 
 
 def _with_param(stem: str, x: Tensor, param: float) -> Tensor:
@@ -129,7 +124,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
 
 def normalize(x: Tensor, /, *, axis: int = -1, eps: float = 1e-12) -> Tensor:
     """Over the Euclidean length along an axis, at least eps."""
-    values = _floats("normalize", x)
+    values = as_floats("normalize", x)
     wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
     length = sqrt(sum(square(wide), axis=axis, keepdims=True))
     return cast(divide(wide, maximum(length, eps)), values.dtype)
@@ -170,7 +165,7 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -
 
     A pair to rotate is one feature of each half, or two neighbours where `interleaved`.
     """
-    values = _floats("rope", x)
+    values = as_floats("rope", x)
     if values.ndim != 4 or values.shape[-1] % 2:
         raise ShapeError(f"rope: shape {x.shape}; it takes (batch, heads, length, features), features even")
     for table in (cos, sin):

@@ -38,7 +38,7 @@ def _total_dtype(operation: str, x: Tensor, dtype: DType | None) -> DType:
     return wanted
 
 
-def _floats(operation: str, x: Tensor) -> Tensor:
+def as_floats(operation: str, x: Tensor) -> Tensor:
     return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
 
 
@@ -130,13 +130,13 @@ def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) ->
 
 def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The mean along axes; of integers as float32, NaN of nothing."""
-    values = x if as_tensor("mean", x).dtype.is_complex else _floats("mean", x)
+    values = x if as_tensor("mean", x).dtype.is_complex else as_floats("mean", x)
     return _reduce("mean", values, normal_axes(axis, x.ndim, "mean"), keepdims)
 
 
 def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The mean squared distance from the mean, in two passes; the sum is divided by the count less `correction`."""
-    values = _floats("var", x)
+    values = as_floats("var", x)
     wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
     axes = normal_axes(axis, x.ndim, "var")
     count = product(x.shape[a] for a in axes)
@@ -148,14 +148,14 @@ def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: b
 
 def std(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The square root of `var`."""
-    values = _floats("std", x)
+    values = as_floats("std", x)
     wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
     return cast(sqrt(var(wide, axis=axis, correction=correction, keepdims=keepdims)), values.dtype)
 
 
 def logsumexp(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along axes without overflow in between."""
-    values = _floats("logsumexp", x)
+    values = as_floats("logsumexp", x)
     return _reduce("logsumexp", values, normal_axes(axis, x.ndim, "logsumexp"), keepdims)
 
 

@@ -11,6 +11,7 @@ from attrs import define, field
 from rocmkern import drivers
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.errors import ClosedError, DeviceNotFound
+from rocmkern.runtime.closing import Closing
 from rocmkern.runtime.deferred import DeferredChecks
 from rocmkern.runtime.memory import DeviceMemory, PinnedMemory
 from rocmkern.runtime.pool import MemoryPool, MemoryStatistics
@@ -28,7 +29,7 @@ def _pool_of(driver: Driver) -> MemoryPool:
 
 
 @define(eq=False, repr=False)
-class Device:
+class Device(Closing):
     """An open device by name: `hip:0`, `emulator:gfx942`; by default what ROCMKERN_DEVICE says, else the first real
     device, else the emulator. Two devices of one name share memory and are equal. `checked` opens an emulator that
     knows every allocation, also written `emulator:gfx942:checked`.
@@ -112,12 +113,6 @@ class Device:
     def close(self) -> None:
         """Ends the use of this object. What came from it stays valid until it is closed itself."""
         self.is_closed = True
-
-    def __enter__(self) -> Device:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self._driver is other._driver

@@ -11,6 +11,7 @@ from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError, ShapeError
+from rocmkern.runtime.closing import Closing
 from rocmkern.runtime.stream import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 @define(eq=False, repr=False, init=False)
-class DeviceMemory:
+class DeviceMemory(Closing):
     """`nbytes` of memory on `device`, freed by close() or with the last reference.
 
     Memory used on a stream other than the default one is waited for before anybody else gets it.
@@ -143,12 +144,6 @@ class DeviceMemory:
             )
         return self.address + first
 
-    def __enter__(self) -> DeviceMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # Not weakref.finalize: that costs 1.1 us for each allocation, as much as the allocation itself.
     def __del__(self) -> None:
         try:
@@ -182,7 +177,7 @@ class Pointer:
 
 
 @define(eq=False, repr=False)
-class PinnedMemory:
+class PinnedMemory(Closing):
     """Host memory that the device reads and writes directly; arrays made from it keep it alive."""
 
     device: Device
@@ -207,12 +202,6 @@ class PinnedMemory:
     def close(self) -> None:
         """Ends the use of this object; the memory itself goes with the last array on it."""
         self._view = None
-
-    def __enter__(self) -> PinnedMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"PinnedMemory({self.device.name}, {self.nbytes} bytes)"

@@ -16,12 +16,13 @@ from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.dtypes import BY_SHORT
 from rocmkern.errors import ClosedError, CodeObjectError, KernelNotFound
 from rocmkern.runtime.arguments import Parameter
+from rocmkern.runtime.closing import Closing
 from rocmkern.runtime.device import Device, DeviceLike, open_device
 from rocmkern.runtime.function import Function
 
 
 @define(eq=False, repr=False)
-class Module:
+class Module(Closing):
     """A loaded code object. Make it with Module.load or Module.load_data."""
 
     device: Device
@@ -94,12 +95,6 @@ class Module:
         """Unloads the code. Again does nothing."""
         self.is_closed = True
         self._finalizer()
-
-    def __enter__(self) -> Module:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Module({self.name}: {len(self.kernels)} kernels for {self.code_object.target} on {self.device.name})"

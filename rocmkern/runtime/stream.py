@@ -3,49 +3,70 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError
+from rocmkern.runtime.closing import Closing
 
 if TYPE_CHECKING:
     from rocmkern.runtime.device import Device
 
 
 @define(eq=False, repr=False)
-class Stream:
-    """Work given to one stream runs in order. Work on the default stream (`stream=None`) waits for all other streams of
-    the device, and they wait for it.
-    """
+class _Made(Closing):
+    """What a driver makes and destroys, known by its handle."""
+
+    _user: ClassVar[str] = "work"  # which must be of the same device
 
     device: Device
     _handle: int = field(init=False)
     _finalizer: Any = field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        driver = self.device.driver
-        self._handle = driver.create_stream()
-        self._finalizer = weakref.finalize(self, driver.destroy_stream, self._handle)
+    @property
+    def _noun(self) -> str:
+        return type(self).__name__.lower()
 
     @property
     def handle(self) -> int:
         if not self._finalizer.alive:
-            raise ClosedError(f"stream of {self.device.name}: it is closed; create another")
+            raise ClosedError(f"{self._noun} of {self.device.name}: it is closed; create another")
         return self._handle
 
     def handle_for(self, driver: Driver) -> int:
-        """The handle, if the stream belongs to `driver`."""
+        """The handle, if it belongs to `driver`."""
         if self.device._driver is not driver:
             raise ArgumentError(
-                f"stream: it belongs to {self.device.name}, the work to {driver.info.name}; use a stream of that device"
+                f"{self._noun}: it belongs to {self.device.name}, the {self._user} to {driver.info.name}; "
+                "use one of that device"
             )
         return self.handle
 
     @property
     def is_closed(self) -> bool:
         return not self._finalizer.alive
+
+    def close(self) -> None:
+        """Destroys it, a stream when its work is done. Again does nothing."""
+        self._finalizer()
+
+    def __repr__(self) -> str:
+        state = f"{self._handle:#x}" if self._finalizer.alive else "closed"
+        return f"{type(self).__name__}({self.device.name}, {state})"
+
+
+@define(eq=False, repr=False)
+class Stream(_Made):
+    """Work given to one stream runs in order. Work on the default stream (`stream=None`) waits for all other streams of
+    the device, and they wait for it.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        driver = self.device.driver
+        self._handle = driver.create_stream()
+        self._finalizer = weakref.finalize(self, driver.destroy_stream, self._handle)
 
     def synchronize(self) -> None:
         """Waits until all work is done, and raises what went wrong in it."""
@@ -62,19 +83,6 @@ class Stream:
         """Lets all later work on this stream wait for `event` as it was last recorded; the host goes on."""
         self.device._driver.stream_wait_event(self.handle, _event(event).handle_for(self.device._driver))
 
-    def close(self) -> None:
-        """Destroys the stream; work that is under way is finished. Again does nothing."""
-        self._finalizer()
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Stream({self.device.name}, {f'{self._handle:#x}' if self._finalizer.alive else 'closed'})"
-
 
 def stream_handle(stream: Stream | None, driver: Driver) -> int:
     """The handle of a stream of `driver`, for None that of the default stream."""
@@ -86,35 +94,15 @@ def stream_handle(stream: Stream | None, driver: Driver) -> int:
 
 
 @define(eq=False, repr=False)
-class Event:
+class Event(_Made):
     """A point in a stream. `end - start` of two finished events is the time between them in milliseconds."""
 
-    device: Device
-    _handle: int = field(init=False)
-    _finalizer: Any = field(init=False)
+    _user = "stream"
 
     def __attrs_post_init__(self) -> None:
         driver = self.device.driver
         self._handle = driver.create_event()
         self._finalizer = weakref.finalize(self, driver.destroy_event, self._handle)
-
-    @property
-    def handle(self) -> int:
-        if not self._finalizer.alive:
-            raise ClosedError(f"event of {self.device.name}: it is closed; create another")
-        return self._handle
-
-    def handle_for(self, driver: Driver) -> int:
-        """The handle, if the event belongs to `driver`."""
-        if self.device._driver is not driver:
-            raise ArgumentError(
-                f"event: it belongs to {self.device.name}, the stream to {driver.info.name}; use one of that device"
-            )
-        return self.handle
-
-    @property
-    def is_closed(self) -> bool:
-        return not self._finalizer.alive
 
     @property
     def is_done(self) -> bool:
@@ -137,19 +125,6 @@ class Event:
         if not isinstance(start, Event):
             return NotImplemented
         return self.device._driver.elapsed_ms(start.handle_for(self.device._driver), self.handle)
-
-    def close(self) -> None:
-        """Destroys the event. Again does nothing."""
-        self._finalizer()
-
-    def __enter__(self) -> Event:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Event({self.device.name}, {f'{self._handle:#x}' if self._finalizer.alive else 'closed'})"
 
 
 def _event(event: object) -> Event:
