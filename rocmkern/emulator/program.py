@@ -349,8 +349,9 @@ class Program:
         if inst.parts:
             inst = self._joined(inst, kernel)
         row = row_of(self.isa, inst.name)
-        if row is None:
-            raise UnsupportedInstruction(self._complaint(pc, inst.size, kernel, f"({inst.name}) has no meaning yet"))
+        if row is None or inst.mods.gds:
+            name = inst.name + " gds" * inst.mods.gds
+            raise UnsupportedInstruction(self._complaint(pc, inst.size, kernel, f"({name}) has no meaning yet"))
         return row, inst
 
     def _joined(self, inst: Inst, kernel: str) -> Inst:

@@ -273,7 +273,15 @@ class HandlerBuilder:
             self._scalar_memory(w, regs)
         else:
             self._vector_memory(w, regs)
+            if self.inst.mods.tfe and self.inst.dst:
+                self._say_resident(w, regs)
         self._next(w)
+
+    def _say_resident(self, w: Writer, regs: OutOfLine) -> None:
+        """The register behind the data tells of pages that are missing: of none."""
+        last, mask = self.inst.dst[0].count - 1, implicit(regs, "exec")
+        for chunk in regs.chunks():
+            regs.write_vector(("dst", 0), last, chunk, w.constant("i32", 0), regs.lanes_of(mask, chunk))
 
     def _vector_memory(self, w: Writer, regs: OutOfLine) -> None:
         access = self.row.access

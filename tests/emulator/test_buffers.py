@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.emulator import instructions
 from tests.emulator.device import bench
 
 CDNA = ("gfx90a", "gfx942", "gfx950")
@@ -106,3 +107,13 @@ def test_register_chosen_by_index(target: str, index: int) -> None:
         expected[index] = 9
         expected[index, 3] = 5
         np.testing.assert_array_equal(written.reshape(3, LANES), expected)
+
+
+def test_every_page_is_resident() -> None:
+    """The register behind the data says so with 0, in active lanes."""
+    resource = "s_mov_b64 s[44:45], s[16:17]\n s_mov_b64 s[46:47], -1\n s_mov_b32 s47, 0x31016000"
+    on = instructions.bench("gfx1030", {"k": f"{resource}\n buffer_load_dword v[10:11], v1, s[44:47], 0 offen tfe"})
+    x = np.arange(32, dtype=np.uint32)
+    outcome = on.run("k", {2: x, 10: x + 7, 11: x + 9}, exec_mask=0xFF)
+    np.testing.assert_array_equal(outcome.vector(10), np.where(x < 8, x, x + 7))
+    np.testing.assert_array_equal(outcome.vector(11), np.where(x < 8, 0, x + 9))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from rocmkern.emulator.machine import Machine
-from rocmkern.errors import MemoryFault
+from rocmkern.errors import MemoryFault, UnsupportedInstruction
 from tests.emulator.cases import active, integers, masks, seeds, values
 from tests.emulator.instructions import Bench, Dialect, bench, knows
 from tests.emulator.test_meaning_memory import FIRST, INTEGER, RETURNS, ROWS, SHORT, load, place, signed, steps, store
@@ -264,3 +264,10 @@ def test_checked_mode_knows_these_accesses() -> None:
     for name, fact in FAULTS.items():
         with pytest.raises(MemoryFault, match=f"{name}: {fact}"):
             on.run(name, {})
+
+
+def test_global_data_share_is_not_taken_for_lds() -> None:
+    """An access to GDS is refused with its name."""
+    on = bench("gfx1030", {"k": "ds_append v10 gds"})
+    with pytest.raises(UnsupportedInstruction, match=r"\(ds_append gds\) has no meaning yet, at pc"):
+        on.run("k", {})
