@@ -7,6 +7,7 @@ missing key has the value that leaves the kernel launchable, and a key of the wr
 from __future__ import annotations
 
 import struct
+from operator import attrgetter
 from typing import Any, Final
 
 import msgpack
@@ -17,6 +18,8 @@ from rocmkern.errors import CodeObjectError
 DESCRIPTOR_BYTES: Final = 64
 _ENTRY_OFFSET: Final = struct.Struct("<q")
 _LARGEST_KERNARG_BYTES: Final = 1 << 16
+
+Known = dict[tuple[tuple[Any, Any], ...], Argument]  # by what the note says of it
 
 
 def decode(note: bytes) -> dict[str, Any]:
@@ -36,11 +39,17 @@ def kernels(
 ) -> dict[str, Kernel]:
     """The kernels that `document` lists, by name, joined with their descriptors in the image."""
     rows = _value(document, "amdhsa.kernels", list, [])
-    found = (_kernel(_checked(row, "amdhsa.kernels", dict), symbols, segments) for row in rows)
+    known: Known = {}
+    found = (_kernel(_checked(row, "amdhsa.kernels", dict), symbols, segments, known) for row in rows)
     return {kernel.name: kernel for kernel in found}
 
 
-def _kernel(row: dict[str, Any], symbols: dict[str, tuple[int, int]], segments: tuple[Segment, ...]) -> Kernel:
+def _kernel(
+    row: dict[str, Any],
+    symbols: dict[str, tuple[int, int]],
+    segments: tuple[Segment, ...],
+    known: Known,
+) -> Kernel:
     name = _value(row, ".name", str, "")
     if not name:
         raise CodeObjectError("read: the metadata lists a kernel without a name")
@@ -55,7 +64,7 @@ def _kernel(row: dict[str, Any], symbols: dict[str, tuple[int, int]], segments: 
     return Kernel(
         name=name,
         symbol=symbol,
-        arguments=_arguments(row, name),
+        arguments=_arguments(row, name, known),
         kernarg_size=_size(row, ".kernarg_segment_size", _LARGEST_KERNARG_BYTES),
         kernarg_align=_size(row, ".kernarg_segment_align"),
         lds_size=_size(row, ".group_segment_fixed_size"),
@@ -75,22 +84,33 @@ def _kernel(row: dict[str, Any], symbols: dict[str, tuple[int, int]], segments: 
     )
 
 
-def _arguments(row: dict[str, Any], kernel: str) -> tuple[Argument, ...]:
+def _arguments(row: dict[str, Any], kernel: str, known: Known) -> tuple[Argument, ...]:
+    """In order of offset. The kernels of a file have most of them in common, those that `known` holds."""
     found = []
     for item in _value(row, ".args", list, []):
-        argument = _checked(item, f"{kernel}.args", dict)
-        found.append(
-            Argument(
-                offset=_size(argument, ".offset", _LARGEST_KERNARG_BYTES),
-                size=_size(argument, ".size", _LARGEST_KERNARG_BYTES),
-                kind=_value(argument, ".value_kind", str, "by_value"),
-                name=_value(argument, ".name", str, "") or None,
-                type_name=_value(argument, ".type_name", str, "") or None,
-                address_space=_value(argument, ".address_space", str, "") or None,
-                access=_value(argument, ".actual_access", str, "") or _value(argument, ".access", str, "") or None,
-            )
-        )
-    return tuple(sorted(found, key=lambda a: a.offset))
+        fields = _checked(item, f"{kernel}.args", dict)
+        key = tuple(fields.items())
+        try:
+            argument = known.get(key)
+        except TypeError:  # a list or a map where a number or text belongs, or under a key that nothing reads
+            argument = _argument(fields)
+        else:
+            if argument is None:
+                argument = known[key] = _argument(fields)
+        found.append(argument)
+    return tuple(sorted(found, key=attrgetter("offset")))
+
+
+def _argument(row: dict[str, Any]) -> Argument:
+    return Argument(
+        offset=_size(row, ".offset", _LARGEST_KERNARG_BYTES),
+        size=_size(row, ".size", _LARGEST_KERNARG_BYTES),
+        kind=_value(row, ".value_kind", str, "by_value"),
+        name=_value(row, ".name", str, "") or None,
+        type_name=_value(row, ".type_name", str, "") or None,
+        address_space=_value(row, ".address_space", str, "") or None,
+        access=_value(row, ".actual_access", str, "") or _value(row, ".access", str, "") or None,
+    )
 
 
 def image_bytes(segments: tuple[Segment, ...], address: int, size: int) -> bytes:

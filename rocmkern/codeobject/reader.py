@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 from rocmkern import targets
 from rocmkern.codeobject import metadata, target_id
 from rocmkern.codeobject.bundle import BundleEntry, is_bundle, read_bundle
@@ -9,6 +11,8 @@ from rocmkern.codeobject.elf import read_elf
 from rocmkern.codeobject.model import CodeObject
 from rocmkern.codeobject.ptx import is_ptx, read_ptx
 from rocmkern.errors import CodeObjectError
+
+_alive: WeakValueDictionary[bytes, CodeObject] = WeakValueDictionary()
 
 
 def read(data: bytes, target: str | None = None) -> CodeObject:
@@ -20,7 +24,9 @@ def read(data: bytes, target: str | None = None) -> CodeObject:
     data = bytes(data)
     if is_bundle(data):
         data = _choose(read_bundle(data), target).data
-    code_object = read_ptx(data) if is_ptx(data) else _from_elf(data)
+    code_object = _alive.get(data)  # a module and the driver that loads it read the same file
+    if code_object is None:
+        code_object = _alive[data] = read_ptx(data) if is_ptx(data) else _from_elf(data)
     if target is not None:
         targets.serving((code_object.target,), target)
     return code_object

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import weakref
 import zlib
 
 import pytest
@@ -48,6 +49,17 @@ def test_reads_every_code_object_version(version: int) -> None:
         (28, 1, "by_value"),
     ]
     assert kernel.explicit_bytes == 29
+
+
+def test_equal_bytes_are_read_once_while_somebody_holds_what_they_say() -> None:
+    """A module and its driver share one reading; nothing keeps it, or the file, alive after both."""
+    data = samples.compile_hip(samples.ADD)
+    found = codeobject.read(data)
+    assert codeobject.read(bytes(bytearray(data))) is found
+    assert codeobject.read(samples.compile_hip(samples.ADD, version=5)) is not found
+    gone = weakref.ref(found)
+    del found
+    assert gone() is None
 
 
 def test_reads_limits_and_resources() -> None:
