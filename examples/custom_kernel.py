@@ -38,4 +38,5 @@ with device.alloc(x.nbytes) as on_x, device.alloc(y.nbytes) as on_y:
     on_y.copy_from_host(y)
     saxpy(np.uint64(n), np.float32(2), on_x, on_y, grid=(n + 255) // 256, block=256)
     found = on_y.copy_to_host(np.empty_like(y))
-print(f"{device.name}: 2 * x + y equals NumPy's: {np.array_equal(found, 2 * x + y)}")
+assert np.array_equal(found, 2 * x + y)
+print(f"{device.name}: 2 * x + y equals NumPy's")

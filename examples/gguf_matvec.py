@@ -23,5 +23,6 @@ with tempfile.TemporaryDirectory() as folder:
 
 assert isinstance(on_device, rk.QTensor)  # blocks stay as they are; a plain dtype would come as a Tensor
 y = on_device.matmul(rk.asarray(x)).numpy()
-print(on_device)
-print(f"relative error {np.linalg.norm(y - weight @ x) / np.linalg.norm(weight @ x):.4f}")
+error = np.linalg.norm(y - weight @ x) / np.linalg.norm(weight @ x)
+assert error < 0.01
+print(on_device, f"relative error {error:.4f}")

@@ -8,4 +8,6 @@ rng = np.random.default_rng(0)
 w, x = rng.normal(size=(512, 1024)).astype(np.float32), rng.normal(size=1024).astype(np.float32)
 weight = rk.quantize(rk.asarray(w), "q8_0")
 y = weight.matmul(rk.asarray(x)).numpy()
-print(weight, f"relative error {np.linalg.norm(y - w @ x) / np.linalg.norm(w @ x):.4f}")
+error = np.linalg.norm(y - w @ x) / np.linalg.norm(w @ x)
+assert error < 0.01
+print(weight, f"relative error {error:.4f}")

@@ -121,6 +121,11 @@ def values(rng: np.random.Generator, kind: str, lanes: int) -> Array:
     return floats(rng, kind, lanes) if kind[0] == "f" else integers(rng, kind, lanes)
 
 
+def halves(words: Array, high: bool | int) -> Array:
+    """The high or the low 16 bits of each word."""
+    return (words >> 16 if high else words & 0xFFFF).astype(np.uint16)
+
+
 def active(mask: int, lanes: int) -> NDArray[np.bool_]:
     return np.array([bool(mask >> lane & 1) for lane in range(lanes)])
 

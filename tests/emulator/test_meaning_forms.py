@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.emulator.cases import TARGETS, active, floats, integers, masks, seeds
+from tests.emulator.cases import TARGETS, active, floats, halves, integers, masks, seeds
 from tests.emulator.instructions import Bench, bench
 
 Array = NDArray[Any]
@@ -151,10 +151,6 @@ def test_output_modifier_scales_and_clamp_limits_to_0_and_1(target: str, seed: i
             got = on.run(f"k{i}{clamps}", {2: x, 4: y}).vector(10, np.float32)
             wanted = np.clip(np.nan_to_num(scaled, nan=0.0, posinf=np.inf, neginf=-np.inf), 0, 1) if clamps else scaled
             np.testing.assert_array_equal(got[normal], wanted[normal])
-
-
-def halves(words: Array, high: bool) -> Array:
-    return (words >> 16 if high else words & 0xFFFF).astype(np.uint16)
 
 
 @pytest.mark.parametrize("target", TARGETS)

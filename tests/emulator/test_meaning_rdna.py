@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rocmkern.errors import UnsupportedInstruction
-from tests.emulator.cases import active, floats, integers, masks, seeds
+from tests.emulator.cases import active, floats, halves, integers, masks, seeds
 from tests.emulator.instructions import bench
 
 Array = NDArray[Any]
-
-
-def part(words: Array, high: int) -> Array:
-    return (words >> 16 if high else words & 0xFFFF).astype(np.uint16)
 
 
 @settings(max_examples=8, deadline=None)
@@ -33,11 +29,11 @@ def test_short_encodings_name_halves_by_a_bit(seed: int, mask: int) -> None:
     x, y, old = (integers(rng, "u32", on.lanes) for _ in range(3))
     for d, a, b in choices:
         with np.errstate(all="ignore"):
-            total = part(x, a).view(np.float16) + part(y, b).view(np.float16)
+            total = halves(x, a).view(np.float16) + halves(y, b).view(np.float16)
         got = on.run(f"k{d}{a}{b}", {2: x, 4: y, 10: old}, exec_mask=mask).vector(10)
         lanes = active(mask, on.lanes)
-        np.testing.assert_array_equal(part(got, d).view(np.float16)[lanes], total[lanes])
-        np.testing.assert_array_equal(part(got, 1 - d), part(old, 1 - d))
+        np.testing.assert_array_equal(halves(got, d).view(np.float16)[lanes], total[lanes])
+        np.testing.assert_array_equal(halves(got, 1 - d), halves(old, 1 - d))
         np.testing.assert_array_equal(got[~lanes], old[~lanes])
 
 

@@ -73,13 +73,6 @@ def activation_values(blocks: Array) -> Array:
     return (fields["d"].astype(np.float64)[:, None] * fields["qs"]).reshape(len(blocks), -1)
 
 
-def same_bits(got: Array, wanted: Array) -> bool:
-    """Equal bit for bit; any NaN equals any other."""
-    bits = f"u{got.dtype.itemsize}"
-    both_nan = np.isnan(got.astype(np.float32)) & np.isnan(wanted.astype(np.float32))
-    return bool(np.all((got.view(bits) == wanted.view(bits)) | both_nan))
-
-
 def relative_error(got: Array, wanted: Array) -> float:
     """The error's norm by the wanted values' norm."""
     return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted))

@@ -18,6 +18,7 @@ from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.families.quantized import FAMILY, MAX_VECTORS, expert_symbol
 from rocmkern.runtime import Device, DeviceMemory
 from tests.kernels import quantized_reference as reference
+from tests.kernels.launching import same_bits
 
 Array = np.ndarray[Any, Any]
 DATA = Path(__file__).parents[1] / "data"
@@ -31,10 +32,6 @@ GUARD = 64  # bytes after each output that must keep their value
 
 def named(rows: list[BlockFormat] | tuple[BlockFormat, ...]) -> Any:
     return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
-
-
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
 
 
 def upload(device: Device, array: Array) -> DeviceMemory:
@@ -71,7 +68,7 @@ def dequantize(device: Device, row: BlockFormat, blocks: Array, short: str, grid
     """By Candle's launch: one block of the grid for each 256 values, or any other for the formats that get a count."""
     out = np.empty((len(blocks), row.values), TYPES[short])
     counts = [] if row.values == 256 else [out.size if row.symbol in ("q5_0", "q5_1") else len(blocks)]
-    grid = len(blocks) if row.values == 256 else grid or ceil_div(out.size, 256)
+    grid = len(blocks) if row.values == 256 else grid or -(-out.size // 256)
     return run(
         device, f"dequantize_block_{row.symbol}_{short}", (grid,), (block,), out, blocks.reshape(-1), out, *counts
     )
@@ -84,14 +81,14 @@ def test_dequantization_is_bit_equal(device: Device, row: BlockFormat, seed: int
     """Any bytes give the bits that the gguf package gives, whatever the launch."""
     blocks = reference.random_blocks(row, count, np.random.default_rng(seed))
     got = dequantize(device, row, blocks, "f32", grid=seed % 3, block=block)
-    assert reference.same_bits(got, reference.dequantized(row, blocks))
+    assert same_bits(got, reference.dequantized(row, blocks))
 
 
 @named(FORMATS)
 def test_extreme_blocks_are_bit_equal(device: Device, row: BlockFormat) -> None:
     """Zero, subnormal, largest, infinite and NaN scales, and blocks of all zeros and all ones."""
     blocks = reference.extreme_blocks(row)
-    assert reference.same_bits(dequantize(device, row, blocks, "f32"), reference.dequantized(row, blocks))
+    assert same_bits(dequantize(device, row, blocks, "f32"), reference.dequantized(row, blocks))
 
 
 @pytest.mark.parametrize("short", ["f16", "bf16"])
@@ -101,7 +98,7 @@ def test_short_floats_are_the_rounded_f32(device: Device, row: BlockFormat, shor
     blocks = np.concatenate([reference.random_blocks(row, 7, np.random.default_rng(1)), reference.extreme_blocks(row)])
     with np.errstate(over="ignore"):
         wanted = reference.dequantized(row, blocks).astype(TYPES[short])
-    assert reference.same_bits(dequantize(device, row, blocks, short), wanted)
+    assert same_bits(dequantize(device, row, blocks, short), wanted)
 
 
 def test_a_product_rounded_to_f16_keeps_the_sign_of_zero() -> None:
@@ -122,7 +119,7 @@ def test_selected_rows_are_dequantized(device: Device, row: BlockFormat) -> None
     for grid_y, block in ((1, 32), (3, 64)):
         out = np.empty((4, 512), np.float32)
         got = run(device, f"get_rows_{row.symbol}", (4, grid_y), (block,), out, table, ids, out, 512, table.shape[1])
-        assert reference.same_bits(got, wanted)
+        assert same_bits(got, wanted)
 
 
 @pytest.mark.parametrize("short", list(TYPES))
@@ -141,7 +138,7 @@ def activations(device: Device, x: Array, padded: int, short: str = "f32", block
     """Rows of q8_1 blocks by Candle's launch."""
     out = np.empty((len(x), padded // 32 * Q8_1.nbytes), np.uint8)
     symbol = "quantize_q8_1" if short == "f32" else f"quantize_q8_1_{short}"
-    return run(device, symbol, (ceil_div(padded, block), len(x)), (block,), out, x, out, x.shape[1], padded)
+    return run(device, symbol, (-(-padded // block), len(x)), (block,), out, x, out, x.shape[1], padded)
 
 
 @settings(max_examples=10, deadline=None)
@@ -154,7 +151,7 @@ def activations(device: Device, x: Array, padded: int, short: str = "f32", block
 def test_activations_are_quantized_exactly(device: Device, seed: int, columns: int, rows: int, scale: float) -> None:
     """Scale, quants and sum of each block; a row is padded with zeros to 512, of any length."""
     x = (np.random.default_rng(seed).normal(size=(rows, columns)) * scale).astype(np.float32)
-    padded = ceil_div(columns, 512) * 512
+    padded = -(-columns // 512) * 512
     got = activations(device, x, padded).reshape(-1, Q8_1.nbytes).view(Q8_1.layout)
     wanted = reference.quantized_activations(x, padded).reshape(-1, Q8_1.nbytes).view(Q8_1.layout)
     assert np.array_equal(got["d"], wanted["d"])
@@ -235,7 +232,7 @@ def test_matrix_times_vectors(device: Device, row: BlockFormat, vectors: int) ->
     out = np.empty((vectors, rows), np.float32)
     block = (32, 4 if vectors <= 4 else 2)
     got = run(
-        device, f"mul_mat_vec_{row.symbol}_q8_1_cuda{vectors}", (ceil_div(rows, 2),), block,
+        device, f"mul_mat_vec_{row.symbol}_q8_1_cuda{vectors}", (-(-rows // 2),), block,
         out, blocks, y, out, columns, rows, padded, rows,
     )  # fmt: skip
     assert reference.relative_error(got, products(row, blocks, y)) < 1e-5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,10 @@ import pytest
 import rocmkern as rk
 from rocmkern.dtypes import ALL, DType
 from rocmkern.errors import DTypeError
+from tests.scripts import script
 from tests.tensor.arrays import FLOATS, INTEGERS
 
 ROOT = Path(__file__).parents[2]
-
-
-def script(name: str) -> Any:
-    """A script of the repository as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 page, functions = script("render_array_api"), script("render_functions")
