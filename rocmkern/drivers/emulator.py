@@ -15,7 +15,7 @@ from attrs import define, field
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.drivers.work_queue import Mark, Task, WorkQueue
-from rocmkern.errors import DeviceNotFound, DeviceOutOfMemory, DriverError
+from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError
 from rocmkern.targets import TARGETS, Target
 
 if TYPE_CHECKING:
@@ -202,7 +202,10 @@ class EmulatorDriver:
         return handle
 
     def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
-        entry = self._entries[function]
+        try:
+            entry = self._entries[function]
+        except KeyError:
+            raise ClosedError(f"launch: {self.info.name} is closed, as the process ends; compute before that") from None
         if not stream and not self._streams:
             self._machine.launch(entry, grid, block, shared_bytes, arguments)
             return

@@ -315,7 +315,8 @@ def linspace(
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
     last = stop if endpoint and num > 1 else start + step * max(num - 1, 0)
     if not wanted.is_float:
-        return cast(floor(_ramp(num, start, step, last, float64, device)), wanted)
+        numbers = _ramp(num, start, step, last, float64, device)
+        return cast(floor(numbers) if wanted.is_integer else numbers, wanted)
     return _ramp(num, start, step, last, wanted, device)
 
 

@@ -133,8 +133,17 @@ def _resolve(x: Tensor, key: Any) -> Tensor | Selection:
     place = len(before) if together else 0
     tensors = [(a, e) for a, e in enumerate(kept) if isinstance(e, Tensor)]
     shape = _common_shape([t for _, t in tensors])
-    ids = tuple((a, broadcast(checked_ids(t, view.shape[a], a, "index"), shape)) for a, t in tensors)
+    ids = tuple((a, _checked(t, shape, view.shape[a], a)) for a, t in tensors)
     return Selection(view, ids, place, unique)
+
+
+def _checked(ids: Tensor, shape: Shape, length: int, axis: int) -> Tensor:
+    """Ids of the common shape. Those that an empty shape leaves out are not looked at, save one without axes, as NumPy
+    has it.
+    """
+    if not ids.ndim:
+        return broadcast(checked_ids(ids, length, axis, "index"), shape)
+    return checked_ids(broadcast(ids, shape), length, axis, "index")
 
 
 def _common_shape(ids: list[Tensor]) -> Shape:

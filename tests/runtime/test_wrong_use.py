@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rocmkern as rk
-from rocmkern.errors import ArgumentError, DeviceOutOfMemory, LaunchError, ShapeError
+from rocmkern.drivers import emulator
+from rocmkern.errors import ArgumentError, ClosedError, DeviceOutOfMemory, LaunchError, ShapeError
 
 DEVICE = rk.Device("emulator:gfx942")
 SOURCE, TARGET = (DEVICE.alloc(4000) for _ in range(2))
@@ -56,3 +57,11 @@ def test_modules_and_kernels_take_a_device_by_name() -> None:
     assert affine is rk.get_kernel("affine", "affine_f32", DEVICE)
     loaded = rk.Module.load_data(affine.module.code_object.image, DEVICE.name)
     assert loaded.device == DEVICE
+
+
+def test_a_closed_driver_says_so() -> None:
+    """As objects meet that outlive it at the end of the process."""
+    driver = emulator.open_device("emulator:gfx90a")
+    driver.close()
+    with pytest.raises(ClosedError, match="is closed, as the process ends"):
+        driver.launch(1, (1, 1, 1), (64, 1, 1), 0, 0, b"")

@@ -57,7 +57,7 @@ COMPLEX = rk.ones((1, 1, 2, 2), dtype=rk.complex64)
         (lambda: rk.zeros((3,), device=3), TypeError, "device 3 is no name"),
         (lambda: T.astype(None), TypeError, "None is no element type"),
         (lambda: T[[0, 1], [0, 1, 2]], IndexError, "broadcast to one shape"),
-        (lambda: T[[7], rk.zeros((0,), dtype=rk.int64)], IndexError, "index 7 at position 0"),
+        (lambda: T[rk.asarray(7), rk.zeros((0,), dtype=rk.int64)], IndexError, "index 7 at position 0"),
         (lambda: rk.set_item(IDS, 0, [1.5]), DTypeError, "a float number into a int64 tensor"),
         (lambda: rk.set_item(IDS, 0, np.float32(1.5)), DTypeError, "a float number into a int64 tensor"),
         (lambda: rk.set_item(rk.zeros((2,), dtype=rk.uint8), 0, [300]), ScalarRangeError, "300 is out of bounds"),
@@ -129,7 +129,8 @@ def test_a_print_tells_the_shape_that_it_does_not_show() -> None:
 
 
 def test_linspace_of_integers_rounds_down() -> None:
-    """As NumPy's does."""
+    """As NumPy's does, which leaves bool alone."""
+    assert rk.linspace(0.1, 1, 2, dtype=rk.bool).tolist() == [True, True]
     assert rk.linspace(-7, 1, 4, dtype=rk.int32).tolist() == np.linspace(-7, 1, 4, dtype=np.int32).tolist()
 
 
