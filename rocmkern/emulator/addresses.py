@@ -15,6 +15,7 @@ from rocmkern.emulator.meaning.api import Access
 from rocmkern.emulator.operands import CONSTANTS, NULL
 from rocmkern.emulator.registers import Registers
 
+PerChunk = Callable[[Value], Value]  # the addresses of a chunk of lanes
 Space = Literal["global", "lds", "scratch", "flat", "buffer"]
 
 ADD_LANE: Final = 1 << 23  # of a buffer resource's last dword: the lane's number is added to the index
@@ -71,20 +72,20 @@ class Addresses:
     def _vector32(self, number: int, chunk: Value, register: int = 0) -> Value:
         return self.regs.vector(("src", number), register, chunk).zext("i64")
 
-    def _by_lane(self, base: Value) -> Callable[[Value], Value]:
+    def _by_lane(self, base: Value) -> PerChunk:
         """A dword per lane from `base` on, or all at `base`."""
         lanes, step = self.regs.lanes, 4 if self.place == "lane" else 0
         steps = self.regs.writer.vector("i64", [lane * step for lane in range(lanes)])
         return lambda chunk: steps + chunk * (lanes * step) + base
 
-    def _lds(self):  # type: ignore[no-untyped-def]
+    def _lds(self) -> PerChunk:
         offset = self._offset()
         if self.place:
             return self._by_lane(offset + (self.regs.special("m0", "i32") & 0xFFFF).zext("i64"))
         # 32-bit arithmetic: the register may hold a negative distance.
         return lambda chunk: (self._vector32(0, chunk) + offset) & 0xFFFFFFFF
 
-    def _flat_like(self, absolute: bool):  # type: ignore[no-untyped-def]
+    def _global(self) -> PerChunk:
         w, (vaddr, saddr) = self.regs.writer, self.inst.src[:2]
         base = self._offset()
         if saddr.kind == "s" and saddr.value != 125:
@@ -99,12 +100,9 @@ class Addresses:
             w.combine(self.regs.vector(("src", 0), 0, chunk), self.regs.vector(("src", 0), 1, chunk)) + base
         )
 
-    def _global(self):  # type: ignore[no-untyped-def]
-        return self._flat_like(True)
-
     _flat = _global
 
-    def _scratch(self):  # type: ignore[no-untyped-def]
+    def _scratch(self) -> PerChunk:
         vaddr, saddr = self.inst.src[:2]
         base = self._offset()
         if saddr.kind == "s":
@@ -113,7 +111,7 @@ class Addresses:
             return lambda chunk: (base & 0xFFFFFFFF).splat(self.regs.lanes)
         return lambda chunk: (self._vector32(0, chunk) + base) & 0xFFFFFFFF
 
-    def _buffer(self):  # type: ignore[no-untyped-def]
+    def _buffer(self) -> PerChunk:
         """Linear buffers; a swizzled resource is the scratch of this wave, whose base is 0.
 
         Lanes beyond the records of a linear one get OUTSIDE: they read 0 and write nothing.
