@@ -100,16 +100,20 @@ class Context:
         return found
 
 
+class LayoutAddress(int):
+    """Where a layout lies on the device. Its memory stays for as long as somebody has the number to launch with."""
+
+    memory: DeviceMemory
+
+
 class _Contexts(local):
     def __init__(self) -> None:
         self.of: dict[Driver, Context] = {}
 
 
 _contexts = _Contexts()
-_layouts: dict[Driver, dict[Shape, DeviceMemory]] = {}
-_replaced: dict[Driver, dict[Shape, DeviceMemory]] = {}  # a table that was full: other threads may be launching with it
+_layouts: dict[Driver, dict[Shape, LayoutAddress]] = {}
 atexit.register(_layouts.clear)  # memory goes back while the drivers still work
-atexit.register(_replaced.clear)
 
 
 def context(device: Device) -> Context:
@@ -126,21 +130,21 @@ def kernel(device: Device, symbol: str) -> Kernel:
     return context(device).kernel(device, symbol)
 
 
-def layout_info(device: Device, words: Shape) -> int:
+def layout_info(device: Device, words: Shape) -> LayoutAddress:
     """The address of dims and strides in device memory; each layout is uploaded once and kept."""
     table = _layouts.get(device.driver)
     if table is None:
         table = _layouts.setdefault(device.driver, {})
-    memory = table.get(words)
-    if memory is None:
+    found = table.get(words)
+    if found is None:
         if len(table) >= _KEPT:
-            prepared.forget()
-            _replaced[device.driver] = table
-            table = _layouts[device.driver] = {}
+            table.clear()
         memory = device.alloc(8 * len(words))
         memory.copy_from_host(array("q", words))
-        table[words] = memory
-    return memory.live_address
+        found = LayoutAddress(memory.live_address)
+        found.memory = memory
+        table[words] = found
+    return found
 
 
 def encode(value: bool | int | float, dtype: DType) -> bool | int | float | bytes:

@@ -117,16 +117,17 @@ def test_layouts_outlive_the_table_that_held_them() -> None:
 
 def test_layouts_of_a_full_table_stay_for_those_that_launch_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between asking where a layout lies and launching with it, another thread may fill the table."""
-    device = rk.asarray(0).device
-    monkeypatch.setattr(launch, "_KEPT", 4)
-    launch._layouts.pop(device.driver, None)
-    address = launch.layout_info(device, (2, 3, 3, 1))
-    others = [launch.layout_info(device, (n, 3, 3, 1)) for n in range(4, 10)]
-    assert address not in others and len(set(others)) == len(others)
-    for n in range(10, 40):
-        launch.layout_info(device, (n, 3, 3, 1))
-    held = [*launch._layouts[device.driver], *launch._replaced[device.driver]]
-    assert len(held) <= 8
+    monkeypatch.setattr(launch, "_KEPT", 2)
+    x, row = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(3, dtype=np.float32)
+    t, s = rk.asarray(x), rk.asarray(row)
+    held = [launch.layout_info(t.device, (n, 3, 3, 1)) for n in range(4, 12)]
+    assert len(set(held)) == len(held)
+    for _ in range(2):
+        assert np.array_equal((t.T + s).numpy(), x.T + row)
+        for n in range(20, 28):
+            launch.layout_info(t.device, (n, 3, 3, 1))
+    assert len(launch._layouts[t.device.driver]) <= 2
+    assert [address.memory.copy_to_host().view(np.int64)[0] for address in held] == list(range(4, 12))
 
 
 def test_threads_share_them() -> None:
