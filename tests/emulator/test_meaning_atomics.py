@@ -61,14 +61,27 @@ TWO: dict[str, tuple[str, Callable[[Array, Array, Array], Array]]] = {
 }
 
 
-def on_two_operands(target: str, name: str) -> str:
+def ordered(old: Array, data: Array, choose: Callable[[Array, Array], Array]) -> Array:
+    """The bits of the smaller or larger, -0 below 0; numbers win over quiet NaNs, signalling ones are the result."""
+    signed: Any = np.dtype(f"i{old.itemsize}")
+    most = np.iinfo(signed).max
+    x, y = (np.where(v.view(signed) < 0, v.view(signed) ^ most, v.view(signed)) for v in (old, data))
+    chosen = choose(x, y)
+    number = np.where(chosen < 0, chosen ^ most, chosen).view(old.dtype)
+    quiet = 1 << np.finfo(old.dtype).nmant - 1
+    bad = [np.isnan(v) & (v.view(signed) & quiet == 0) for v in (old, data)]
+    number = np.where(np.isnan(old), data, np.where(np.isnan(data), old, number))
+    return np.where(bad[0] | bad[1], np.array(np.nan, old.dtype), number)
+
+
+def on_two_operands(target: str, name: str, kind: str) -> str:
     """v[6:7] to memory, the operation with v[4:5] and the registers behind them, memory to v[12:13]."""
-    bits = 64 if TWO[name][0].endswith("64") else 32
+    bits = 64 if kind.endswith("64") else 32
     start, a, b, result, again = (
         f"v[{r}:{r + 1}]" if bits == 64 else f"v{r}" for r in (6, 4, 8, 10, 12)
     )  # fmt: skip
     if name.startswith("global"):
-        where, data = "s[18:19]", "v[4:7]" if bits == 64 else "v[4:5]"
+        where, data = "s[18:19]", a if name not in TWO else "v[4:7]" if bits == 64 else "v[4:5]"
         return steps(
             target,
             f"{store(target, bits)} v2, {b}, {where}",
@@ -78,7 +91,7 @@ def on_two_operands(target: str, name: str) -> str:
     return steps(
         target,
         f"{lds(target, 'store', bits)} v2, {start} offset:8",
-        f"{name} {result}, v2, {a if 'condxchg' in name else f'{a}, {b}'} offset:8",
+        f"{name} {result}, v2, {f'{a}, {b}' if name in TWO and 'condxchg' not in name else a} offset:8",
         f"{lds(target, 'load', bits)} {again}, v2 offset:8",
     )
 
@@ -90,7 +103,7 @@ def test_atomics_of_two_operands(target: str, seed: int, mask: int) -> None:
     """The old value comes back; memory holds what the ISA says, -0 equal to 0 and NaN to nothing."""
     names = [name for name in TWO if knows(target, name)]
     assert len(names) >= 3
-    on = bench(target, {name: on_two_operands(target, name) for name in names})
+    on = bench(target, {name: on_two_operands(target, name, TWO[name][0]) for name in names})
     rng, lanes = np.random.default_rng(seed), active(mask, on.lanes)
     for name in names:
         kind, define = TWO[name]
@@ -108,6 +121,40 @@ def test_atomics_of_two_operands(target: str, seed: int, mask: int) -> None:
             after = define(old, a, b)
         np.testing.assert_array_equal(outcome.vector(10, bits), np.where(lanes, old.view(bits), kept), name)
         np.testing.assert_array_equal(outcome.vector(12, bits), np.where(lanes, after, kept), name)
+
+
+ORDERED = {
+    name: (kind, np.minimum if "min" in name else np.maximum)
+    for kind, names in (
+        ("f32", "ds_{}_rtn_f32 ds_{}_num_rtn_f32 global_atomic_f{} global_atomic_{}_f32 global_atomic_{}_num_f32"),
+        ("f64", "ds_{}_rtn_f64 ds_{}_num_rtn_f64 global_atomic_f{}_x2 global_atomic_{}_f64"),
+    )
+    for pattern in names.split()
+    for name in (pattern.format("min"), pattern.format("max"))
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=6, deadline=None)
+@given(seed=seeds, mask=masks)
+def test_least_and_greatest_float(target: str, seed: int, mask: int) -> None:
+    """Special values too: the sign of a zero counts, any NaN stands for any other."""
+    names = [name for name in ORDERED if knows(target, name)]
+    assert len(names) >= 6
+    on = bench(target, {name: on_two_operands(target, name, ORDERED[name][0]) for name in names})
+    rng, lanes = np.random.default_rng(seed), active(mask, on.lanes)
+    for name in names:
+        kind, choose = ORDERED[name]
+        old, data = (values(rng, kind, on.lanes) for _ in range(2))
+        old[:2], data[:2] = (0.0, -0.0), (-0.0, 0.0)
+        inputs = {2: place(on.lanes) % 1024, 4: data, 6: old}
+        if name.startswith("global"):
+            inputs = {2: place(on.lanes), 4: data, 8: old}
+        outcome = on.run(name, inputs, exec_mask=mask, more=ROWS)
+        got, wanted = outcome.vector(12, old.dtype.type)[lanes], ordered(old, data, choose)[lanes]
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted), name)
+        bits = [np.where(np.isnan(wanted), 0, v).view(f"u{old.itemsize}") for v in (got, wanted)]
+        np.testing.assert_array_equal(*bits, name)
 
 
 @pytest.mark.parametrize("target", TARGETS)

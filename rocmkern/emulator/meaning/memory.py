@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 from attrs import evolve
 
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Access, Context, Result, memory
+from rocmkern.emulator.meaning.float_order import greatest, least
 
 FLAT: Final = ("global", "flat", "scratch", "buffer")
 # Loads of less than a dword, by their names before gfx11 and since.
@@ -108,27 +110,37 @@ def _packed_bf16(c: Context, old: Value, data: Value) -> Result:
     return (low & 0xFFFF) | high.shl(16)
 
 
+ELEMENTS: Final = {32: "float", 64: "double"}
+
+
 def _swap_if_equal(c: Context, old: Value, new: Value, comparand: Value) -> Result:
     """Zeros of both signs are equal, NaN is equal to nothing."""
-    element = {32: "float", 64: "double"}[old.width]
+    element = ELEMENTS[old.width]
     return old.bits(element).eq(comparand.bits(element)).select(new, old)
 
 
-def _float_atomic(names: str, operation: str, element: str) -> None:
-    bits = {"float": 32, "double": 64}[element]
-    memory(names, Access(operation, bits, element=element))
+def _add_floats(names: str, bits: int) -> None:
+    memory(names, Access("fadd", bits, element=ELEMENTS[bits]))
+
+
+def _order_floats(names: str, choose: Callable[[Context, Value, Value], Value], bits: int) -> None:
+    """Zeros are ordered by sign, and a number wins over a NaN, which LLVM's atomics do not promise."""
+
+    def emit(c: Context, old: Value, data: Value) -> Result:
+        return choose(c, old.bits(ELEMENTS[bits]), data.bits(ELEMENTS[bits])).as_int()
+
+    emit.__name__ = choose.__name__
+    memory(names, Access("custom", bits), emit)
 
 
 for _space in ATOMIC_SPACES:
-    _float_atomic(f"{_space}_atomic_add_f32", "fadd", "float")
-    _float_atomic(f"{_space}_atomic_add_f64", "fadd", "double")
-    for _kind in ("min", "max"):
-        _float_atomic(f"{_space}_atomic_{_kind}_f64 {_space}_atomic_f{_kind}_x2", f"f{_kind}", "double")
-        _float_atomic(
-            f"{_space}_atomic_f{_kind} {_space}_atomic_{_kind}_f32 {_space}_atomic_{_kind}_num_f32",
-            f"f{_kind}",
-            "float",
-        )
+    for _bits in ELEMENTS:
+        _add_floats(f"{_space}_atomic_add_f{_bits}", _bits)
+    for _kind, _choose in (("min", least), ("max", greatest)):
+        _order_floats(f"{_space}_atomic_{_kind}_f64 {_space}_atomic_f{_kind}_x2", _choose, 64)
+        _order_floats(
+            f"{_space}_atomic_f{_kind} {_space}_atomic_{_kind}_f32 {_space}_atomic_{_kind}_num_f32", _choose, 32
+        )  # fmt: skip
     memory(
         f"{_space}_atomic_fcmpswap {_space}_atomic_cmpswap_f32", Access("custom", 32, operands=2), _swap_if_equal
     )  # fmt: skip
@@ -240,13 +252,12 @@ for _bits in (32, 64):
         f"ds_cmpst_b{_bits} ds_cmpst_rtn_b{_bits} ds_cmpstore_b{_bits} ds_cmpstore_rtn_b{_bits}",
         Access("cmpxchg", _bits),
     )
-    _element = {32: "float", 64: "double"}[_bits]
-    _float_atomic(f"ds_add_f{_bits} ds_add_rtn_f{_bits}", "fadd", _element)
-    for _kind in ("min", "max"):
-        _float_atomic(
+    _add_floats(f"ds_add_f{_bits} ds_add_rtn_f{_bits}", _bits)
+    for _kind, _choose in (("min", least), ("max", greatest)):
+        _order_floats(
             f"ds_{_kind}_f{_bits} ds_{_kind}_rtn_f{_bits} ds_{_kind}_num_f{_bits} ds_{_kind}_num_rtn_f{_bits}",
-            f"f{_kind}",
-            _element,
+            _choose,
+            _bits,
         )
 memory("ds_pk_add_f16 ds_pk_add_rtn_f16", Access("custom"), _packed_f16)
 memory("ds_pk_add_bf16 ds_pk_add_rtn_bf16", Access("custom"), _packed_bf16)
