@@ -22,6 +22,10 @@ SWIZZLED: Final = 1 << 31  # word 1 of a resource: the private segment
 KEEP: Final = 0x1F80  # MXCSR: exceptions masked, to nearest, denormals kept
 FLUSH: Final = KEEP | 1 << 15 | 1 << 6
 TTMP: Final = 108
+ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
+DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
+SCRATCH_LANES: Final = 64
+WAVE_SKEW: Final = 320  # so that equal registers of neighbouring waves fall into different cache sets
 
 
 @frozen
@@ -95,9 +99,15 @@ def hidden_values(geometry: Geometry) -> dict[str, int]:
 @define(eq=False)
 class Plan:
     """What all launches of one kernel with one geometry share: hidden arguments, the dispatch packet, the scalar file,
-    rows of v0…, EXEC per wave, and where workgroup ids go.
+    rows of v0…, EXEC per wave, where workgroup ids go, and the memory of a workgroup.
     """
 
+    geometry: Geometry
+    groups: int
+    waves: int  # of a workgroup, as all below
+    wave_bytes: int  # of each
+    lds_bytes: int
+    private_bytes: int  # of a lane
     arguments: bytes
     explicit_bytes: int
     packet: bytes
@@ -113,6 +123,14 @@ class Plan:
 
     def __attrs_post_init__(self) -> None:
         self.wave_tables = self.ids.ctypes.data, self.ids.strides[0], self.masks.ctypes.data
+
+    @property
+    def scratch_bytes(self) -> int:
+        return self.waves * self.private_bytes * SCRATCH_LANES
+
+    @property
+    def worker_bytes(self) -> int:
+        return self.waves * self.wave_bytes + self.scratch_bytes + self.lds_bytes
 
     def argument_block(self, explicit: bytes) -> bytearray:
         """The kernarg segment: what the caller packed, and the hidden arguments."""
@@ -140,7 +158,15 @@ def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
     scalars, places = _scalars(d, kernel)
     slots, wave_slot = _group_slots(d, isa)
     ids, masks = _threads(kernel, d, isa, geometry)
+    # Not by the metadata: hand-written files use accumulation registers without a word about them.
+    rows = at.VECTORS * (2 if isa in ACCUMULATING else 1)
     return Plan(
+        geometry=geometry,
+        groups=geometry.groups,
+        waves=geometry.waves(kernel.wave_size),
+        wave_bytes=at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW,
+        lds_bytes=kernel.lds_size + geometry.shared_bytes,
+        private_bytes=kernel.private_size + (DYNAMIC_STACK_BYTES if kernel.uses_dynamic_stack else 0),
         arguments=_hidden_arguments(kernel, geometry),
         explicit_bytes=kernel.explicit_bytes,
         packet=_packet_head(kernel, geometry),

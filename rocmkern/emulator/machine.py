@@ -26,7 +26,6 @@ from rocmkern.emulator.shadow import AFTER_FREE, LDS_RECORD_BYTES, RACE, UNALLOC
 from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
-ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
 REMEMBERED_PLANS: Final = 256
 FUEL: Final = 1 << 14  # branches per time slice
 COMPILED_FUEL: Final = 1 << 19
@@ -36,9 +35,6 @@ PATIENCE: Final = 4  # time slices of one workgroup before others get a turn
 MOST_WAITING_BYTES: Final = 1 << 28  # of workgroups that take turns on one thread
 HELPERS_FROM_S: Final = 2e-4  # expected work that is worth waking other threads for
 TIMEOUT_S: Final = 600.0
-DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
-SCRATCH_LANES: Final = 64
-WAVE_SKEW: Final = 320  # so that equal registers of neighbouring waves fall into different cache sets
 LDS_SLACK: Final = 64
 BARRIER_BYTES: Final = 4  # of the instruction
 
@@ -111,14 +107,19 @@ class Entry:
 
     module: Loaded
     kernel: Kernel
-    _plans: dict[Geometry, Plan] = field(factory=dict, eq=False, repr=False)
+    _plans: dict[tuple[Dims, Dims, int], Plan] = field(factory=dict, eq=False, repr=False)
 
-    def plan(self, isa: str, geometry: Geometry) -> Plan:
-        found = self._plans.get(geometry)
+    def plan(self, isa: str, grid: Dims, block: Dims, shared_bytes: int) -> Plan | None:
+        """How launches of that geometry begin; None where it has no thread."""
+        key = grid, block, shared_bytes
+        found = self._plans.get(key)
         if found is None:
+            geometry = Geometry(*key)
+            if not (geometry.groups and geometry.threads):
+                return None
             if len(self._plans) >= REMEMBERED_PLANS:
                 self._plans.clear()
-            found = self._plans[geometry] = plan(self.kernel, isa, geometry)
+            found = self._plans[key] = plan(self.kernel, isa, geometry)
         return found
 
 
@@ -158,7 +159,7 @@ class Machine:
     def __attrs_post_init__(self) -> None:
         self.arena = Arena(checked=self.checked)
 
-    @property
+    @cached_property
     def isa(self) -> str:
         return TARGETS[strip_features(self.target)].isa
 
@@ -191,9 +192,9 @@ class Machine:
 
         Raises MemoryFault, KernelTimeout, BarrierDeadlock, UnsupportedInstruction.
         """
-        geometry = Geometry(grid, block, shared_bytes)
-        if geometry.groups and geometry.threads:
-            Launch(self, entry, geometry).run(kernarg)
+        begin = entry.plan(self.isa, grid, block, shared_bytes)
+        if begin is not None:
+            Launch(self, entry, begin).run(kernarg)
 
     def take_worker(self) -> Worker:
         with self._idle_lock:
@@ -210,67 +211,50 @@ class Launch:
 
     machine: Machine
     entry: Entry
-    geometry: Geometry
+    plan: Plan
     record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.LAUNCH_SIZE))
     _deadline: float = 0.0
-    _stride: int = 0
     _keep: list[object] = field(factory=list)
 
     @property
     def _program(self) -> Program:
         return self.entry.module.program
 
-    @property
-    def _private_size(self) -> int:
-        kernel = self.entry.kernel
-        return kernel.private_size + (DYNAMIC_STACK_BYTES if kernel.uses_dynamic_stack else 0)
-
     def run(self, explicit: bytes) -> None:
         kernel, arena = self.entry.kernel, self.machine.arena
         first = self._program.entry(kernel, kernel.wave_size)
-        begin = self.entry.plan(self.machine.isa, self.geometry)
-        block = begin.argument_block(explicit)
+        block = self.plan.argument_block(explicit)
         kernarg = arena.alloc(len(block) + PACKET_BYTES + 64)
         try:
             packet = kernarg + -(-len(block) // 64) * 64
             descriptor = self._program.base + kernel.descriptor_address
             arena.view(kernarg, len(block))[:] = block
-            arena.view(packet, PACKET_BYTES)[:] = begin.dispatch_packet(descriptor, kernarg)
-            self._fill(kernel, first, begin, begin.scalar_file(kernarg, packet))
+            arena.view(packet, PACKET_BYTES)[:] = self.plan.dispatch_packet(descriptor, kernarg)
+            self._fill(first, self.plan.scalar_file(kernarg, packet))
             self._deadline = time.monotonic() + self.machine.timeout_s
             self._drive()
         finally:
             arena.free(kernarg)
         self._raise_fault()
 
-    def _fill(self, kernel: Kernel, first: int, begin: Plan, scalars: ctypes.Array[ctypes.c_char]) -> None:
-        g, program, arena = self.geometry, self._program, self.machine.arena
-        # Not by the metadata: hand-written files use accumulation registers without a word about them.
-        rows = at.VECTORS * (2 if self.machine.isa in ACCUMULATING else 1)
-        self._stride = at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW
-        self._keep += [scalars, begin]
+    def _fill(self, first: int, scalars: ctypes.Array[ctypes.c_char]) -> None:
+        begin, program, arena = self.plan, self._program, self.machine.arena
+        self._keep.append(scalars)
         struct.pack_into(
             "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQI", self.record, 0,
-            0, g.groups, *g.grid, 0, g.waves(kernel.wave_size), 0, first, ctypes.addressof(scalars),
+            0, begin.groups, *begin.geometry.grid, 0, begin.waves, 0, first, ctypes.addressof(scalars),
             *begin.wave_tables, *begin.group_slots, begin.wave_slot,
-            kernel.lds_size + g.shared_bytes, self._private_size, self._stride, arena.base, arena.end,
+            begin.lds_bytes, begin.private_bytes, begin.wave_bytes, arena.base, arena.end,
             ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(kernel) else FUEL,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(self.entry.kernel) else FUEL,
             arena.shadow_address, begin.float_mode,
         )  # fmt: skip
 
-    @property
-    def _worker_bytes(self) -> int:
-        kernel, waves = self.entry.kernel, self.geometry.waves(self.entry.kernel.wave_size)
-        lds = kernel.lds_size + self.geometry.shared_bytes
-        return waves * (self._stride + self._private_size * SCRATCH_LANES) + lds
-
     def _prepare(self, worker: Worker) -> None:
-        kernel, waves = self.entry.kernel, self.geometry.waves(self.entry.kernel.wave_size)
-        lds = kernel.lds_size + self.geometry.shared_bytes
+        begin = self.plan
         worker.prepare(
-            ctypes.addressof(self.record), waves * self._stride, lds, self._private_size * SCRATCH_LANES * waves,
-            (lds + 1) * LDS_RECORD_BYTES if self.machine.checked else 0,
+            ctypes.addressof(self.record), begin.waves * begin.wave_bytes, begin.lds_bytes, begin.scratch_bytes,
+            (begin.lds_bytes + 1) * LDS_RECORD_BYTES if self.machine.checked else 0,
         )  # fmt: skip
 
     def _drive(self) -> None:
@@ -286,7 +270,7 @@ class Launch:
             took = self._slice(crew[0], FIRST_QUOTA)
             if took is None:
                 return
-            left = self.geometry.groups - self._started
+            left = self.plan.groups - self._started
             expected = left * took / FIRST_QUOTA
             self._program.warm(self.entry.kernel, 0.0, ahead=expected)
             if expected > HELPERS_FROM_S:
@@ -310,7 +294,7 @@ class Launch:
     @property
     def _started(self) -> int:
         """Workgroups that some worker took."""
-        return min(ctypes.c_int64.from_buffer(self.record, at.LAUNCH_NEXT_GROUP).value, self.geometry.groups)
+        return min(ctypes.c_int64.from_buffer(self.record, at.LAUNCH_NEXT_GROUP).value, self.plan.groups)
 
     def _help(self) -> None:
         crew = deque([self.machine.take_worker()])
@@ -358,18 +342,18 @@ class Launch:
         while True:
             crew[-1].pause()
             took = self._slice(crew[-1], 1)
-            enough = self._started == self.geometry.groups or not self._has_room(crew)
+            enough = self._started == self.plan.groups or not self._has_room(crew)
             if took is None or enough or self._is_overdue:
                 return
             crew.append(self.machine.take_worker())
             self._prepare(crew[-1])
 
     def _has_room(self, crew: deque[Worker]) -> bool:
-        return len(crew) * self._worker_bytes < MOST_WAITING_BYTES
+        return len(crew) * self.plan.worker_bytes < MOST_WAITING_BYTES
 
     def _give_way(self, crew: deque[Worker]) -> int:
         """Put another workgroup first, a new one where one is left: how many turns it has had."""
-        if self._started < self.geometry.groups and self._has_room(crew):
+        if self._started < self.plan.groups and self._has_room(crew):
             crew.appendleft(self.machine.take_worker())
             self._prepare(crew[0])
             return 0
@@ -391,7 +375,9 @@ class Launch:
                 continue
             took = time.thread_time() - began
             if worker.quota > 0:
-                self._program.warm(kernel, took, next_pc(worker.wave(max(worker.wave_number - 1, 0), self._stride)))
+                self._program.warm(
+                    kernel, took, next_pc(worker.wave(max(worker.wave_number - 1, 0), self.plan.wave_bytes))
+                )
             else:
                 self._program.warm(kernel, took)
             return took
@@ -418,8 +404,8 @@ class Launch:
     def _by_status(self, worker: Worker) -> dict[int, list[tuple[int, int, Dims]]]:
         """The waves of a worker's workgroup by their status: number, place in the kernel, workgroup."""
         found = defaultdict[int, list[tuple[int, int, Dims]]](list)
-        for number in range(self.geometry.waves(self.entry.kernel.wave_size)):
-            wave = worker.wave(number, self._stride)
+        for number in range(self.plan.waves):
+            wave = worker.wave(number, self.plan.wave_bytes)
             status = ctypes.c_uint32.from_address(wave + at.WAVE_STATUS).value
             place = self._position(next_pc(wave)) - (BARRIER_BYTES if status == at.WAITING else 0)
             found[status].append((number, place, struct.unpack("<III", ctypes.string_at(wave + at.WAVE_GROUP, 12))))
@@ -431,7 +417,7 @@ class Launch:
 
     def _translate(self, worker: Worker) -> None:
         """Go on at a code address that was not translated yet."""
-        wave = worker.wave(worker.wave_number, self._stride)
+        wave = worker.wave(worker.wave_number, self.plan.wave_bytes)
         address = ctypes.c_uint64.from_address(wave + at.WAVE_PC).value
         kernel = self.entry.kernel
         operation = self._program.operation(address, kernel.wave_size, kernel.name)
@@ -461,10 +447,10 @@ class Launch:
 
     def _place(self, kind: int, address: int) -> str:
         """What the address is near to, or the limit that it breaks."""
-        lds = f"the workgroup has {self.entry.kernel.lds_size + self.geometry.shared_bytes} bytes of LDS"
+        lds = f"the workgroup has {self.plan.lds_bytes} bytes of LDS"
         if kind >> 4:
             return self._nearest(address) if self._is_memory(address) else lds
-        return (self._nearest(address), lds, f"a lane has {self._private_size} bytes of scratch")[kind >> 1]
+        return (self._nearest(address), lds, f"a lane has {self.plan.private_bytes} bytes of scratch")[kind >> 1]
 
     def _is_memory(self, address: int) -> bool:
         return self.machine.arena.contains(address, 0)
