@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     import rocmkern as rk
-    from rocmkern.models.weights import Batch, Config
+    from rocmkern.models.weights import Batch
 
 SENTENCES = (
     "A man is playing guitar",
@@ -85,10 +85,10 @@ def demo(
         variants += [("float32", name) for name in COSINES]
     checks: list[Check] = []
     with Progress(console=console, transient=True) as progress:
-        vectors, first, calls = _run(device, batch, config, *variants[0], progress)
+        vectors, first, calls = _run(device, batch, *variants[0], progress)
         checks.append(_check(dtype, first, vectors, expected))
         for variant in variants[1:]:
-            found, seconds, _ = _run(device, batch, config, *variant, progress)
+            found, seconds, _ = _run(device, batch, *variant, progress)
             checks.append(_check(str(variant[1]), seconds, found, expected))
     similarity = vectors @ vectors.T
     if as_json:
@@ -110,7 +110,7 @@ def _sentences(texts: Sequence[str], path: Path | None) -> list[str]:
 
 
 def _run(
-    device: rk.Device, batch: Batch, config: Config, dtype: str, quantized: str | None, progress: Progress
+    device: rk.Device, batch: Batch, dtype: str, quantized: str | None, progress: Progress
 ) -> tuple[NDArray[np.float64], float, list[rk.KernelTime]]:
     import rocmkern as rk
     from rocmkern.models.minilm import MiniLM

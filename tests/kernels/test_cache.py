@@ -150,7 +150,7 @@ def test_every_target_is_served() -> None:
     assert {targets.resolve(name, targets.BUILT) for name in targets.TARGETS} == set(targets.BUILT)
 
 
-def test_unshipped_arch_on_hip(double: Double, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unshipped_arch_on_hip(double: Double) -> None:
     """A real device of an arch that nothing was built for: no call to HIP's loader, one clear error."""
     double.devices(1, "gfx906:sramecc+:xnack-", 0x2F, 0x51)
     with pytest.raises(TargetNotBuilt, match=r"nothing built for gfx906:sramecc\+:xnack- .*--target gfx906"):

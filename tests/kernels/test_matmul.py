@@ -211,10 +211,10 @@ def test_parts_of_the_inner_axis_add_up(device: Device, kind: str, t: DType, out
         assert_product(a[:, :, first : first + 64], b[:, first : first + 64], t, out, came[i])
 
 
-@pytest.mark.parametrize(("kind", "t", "acc", "out"), [(kind, *row) for kind in SCALED_TILES for row in SCALED])
+@pytest.mark.parametrize(("kind", "t", "out"), [(kind, t, out) for kind in SCALED_TILES for t, _, out in SCALED])
 @pytest.mark.parametrize("given", [(True, True), (True, False), (False, True), (False, False)], ids=str)
 def test_scales_and_bias_are_applied_to_the_sum(
-    device: Device, kind: str, t: DType, acc: DType, out: DType, given: tuple[bool, bool]
+    device: Device, kind: str, t: DType, out: DType, given: tuple[bool, bool]
 ) -> None:
     """Factors by row and column, then a bias by column, in f32, rounded once; each may be missing."""
     rng = np.random.default_rng(5)

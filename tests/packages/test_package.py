@@ -126,7 +126,7 @@ def test_tables_that_are_none(tmp_path: Path, text: str, words: str) -> None:
         read_table(path)
 
 
-def test_open_finds_the_tree(tree: Path, tmp_path: Path) -> None:
+def test_open_finds_the_tree(tree: Path) -> None:
     """In a checkout, or the tree itself; a folder without one says so."""
     assert KernelPackage.open(tree).root == KernelPackage.open(tree / "hsa").root == tree / "hsa"
     assert KernelPackage.open(tree).archs == ("gfx942",)

@@ -1,0 +1,208 @@
+"""What the hip and the cuda driver have in common, each through its real bindings against a library that records."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from attrs import frozen
+
+import rocmkern as rk
+from rocmkern import drivers
+from rocmkern.drivers import cuda, hip
+from rocmkern.drivers.vendor import Vendor
+from rocmkern.errors import ClosedError, DeviceNotFound, DriverError, KernelNotFound
+from tests import cuda_double, hip_double, samples
+from tests.doubles import Double
+
+
+@frozen
+class Side:
+    """One of the two: `kind` is what its devices' names begin with, `launch` its call that launches."""
+
+    kind: str
+    vendor: Vendor
+    launch: str
+    image: bytes
+    double: Double
+
+    def name(self, action: str) -> str:
+        call: str = self.vendor.calls[action][0]
+        return call
+
+    def device(self, ordinal: int = 0) -> rk.Device:
+        return rk.Device(f"{self.kind}:{ordinal}")
+
+    def store_one(self, ordinal: int = 0) -> rk.Function:
+        return rk.Module.load_data(self.image, self.device(ordinal)).get_function("store_one")
+
+
+@pytest.fixture(params=["hip", "hip, its C functions hidden", "cuda"])
+def side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Side]:
+    if request.param != "cuda":
+        if "hidden" in request.param:
+            monkeypatch.setattr(hip, "_raw", lambda call, declared: None)
+        with hip_double.present() as double:
+            yield Side("hip", hip.HIP, "hipModuleLaunchKernel", samples.compile_hip(samples.ADD), double)
+    else:
+        with cuda_double.present() as double:
+            yield Side("cuda", cuda.CUDA, "cuLaunchKernel", cuda_double.PTX, double)
+
+
+@pytest.mark.parametrize("number", ["2", "x", "-1"])
+def test_device_that_is_not_there(side: Side, number: str) -> None:
+    """A number beyond the library's count is DeviceNotFound with the count."""
+    words = f"no device '{side.kind}:{number}'; {side.vendor.name} sees 2"
+    with pytest.raises(DeviceNotFound, match=words):
+        rk.Device(f"{side.kind}:{number}")
+
+
+def test_launches_of_threads_do_not_mix(side: Side) -> None:
+    """Each thread has an argument buffer of its own: what arrives is what that thread packed."""
+    function = side.store_one()
+    packed = [bytes([n]) * 8 for n in range(1, 9)]
+
+    def work(block: bytes) -> None:
+        for _ in range(200):
+            function.launch_packed(block, grid=1, block=64)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, packed))
+    arrived = Counter(line.split()[-1] for line in side.double.log(side.launch))
+    assert arrived == {f"{n}{f'0{n}' * 7}": 200 for n in range(1, 9)}
+
+
+def test_every_call_is_made_on_the_objects_device(side: Side) -> None:
+    """With several devices, memory, streams and launches go to the device they belong to, whatever was used last."""
+    memory, functions = [], [side.store_one(n) for n in (0, 1)]
+    for ordinal in (0, 1, 0):
+        memory.append(side.device(ordinal).alloc(1 << 20))
+        rk.Stream(side.device(ordinal)).synchronize()
+        rk.Event(side.device(ordinal)).record()
+    for function, where in zip(functions * 2, (*memory[:2], *memory[:2]), strict=True):
+        function(where, grid=1, block=64)
+    assert [line.split()[-1] for line in side.double.log(side.name("alloc"))] == ["0", "1", "0"]
+    assert [line.split()[-3] for line in side.double.log(side.launch)] == ["0", "1", "0", "1"]
+
+
+def test_copies_round_trip(side: Side) -> None:
+    """Host to device to device to host gives the same bytes, also of read-only memory; fill sets each byte."""
+    device = side.device()
+    data = np.arange(1000, dtype=np.float32)
+    data.flags.writeable = False
+    a, b, out = device.alloc(data.nbytes), device.alloc(data.nbytes), np.empty_like(data)
+    a.copy_from_host(data)
+    b.copy_from(a)
+    b.copy_to_host(out)
+    np.testing.assert_array_equal(out, data)
+    b.fill(0xAB)
+    assert set(b.copy_to_host().tolist()) == {0xAB}
+    a.copy_from_host(np.empty(0, np.float32))
+
+
+def test_only_copies_from_pinned_memory_do_not_wait(side: Side) -> None:
+    """On a stream, other memory than pinned could die before it is copied, so the call waits."""
+    memory, stream, pinned = side.device().alloc(400), rk.Stream(side.device()), side.device().alloc_pinned(400)
+    array, waits = pinned.array(np.float32), f"{side.name('synchronize_stream')} stream 1"
+    side.double.reset()
+    memory.copy_from_host(array, stream)
+    memory.copy_to_host(array[:50], stream)
+    assert [line.split()[1] for line in side.double.log()] == ["400", "200"]
+    assert all("Async" in line and line.endswith("stream 1") for line in side.double.log())
+    memory.copy_from_host(np.zeros(100, np.float32), stream)
+    assert side.double.log()[-1] == waits
+
+
+def test_pinned_memory_lives_as_long_as_its_arrays(side: Side) -> None:
+    """Closing frees nothing that an array still uses; the last array frees it."""
+    freed = side.name("free_pinned")
+    pinned = side.device().alloc_pinned(64)
+    array = pinned.array(np.uint8)
+    part = array[8:16]
+    pinned.close()
+    del pinned, array
+    gc.collect()
+    assert side.double.log(freed) == []
+    part[:] = 3
+    del part
+    gc.collect()
+    assert side.double.log(freed) == [freed]
+
+
+def test_streams_and_events_arrive_in_order(side: Side) -> None:
+    """record, wait and synchronize are the library's calls of those names, on the stream they were called on."""
+    first, second = rk.Stream(side.device()), rk.Stream(side.device())
+    side.double.reset()
+    event = first.record()
+    second.wait(event)
+    second.synchronize()
+    actions = ("record_event", "stream_wait_event", "synchronize_stream")
+    assert side.double.log() == [f"{side.name(action)} stream 1" for action in actions]
+
+
+def test_events_time(side: Side) -> None:
+    """`end - start` is the library's elapsed time, an error for an event that is not reached; that is not done."""
+    start, end = rk.Event(side.device()).record(), rk.Event(side.device()).record()
+    end.synchronize()
+    assert end.is_done
+    assert 0 <= end - start < 1000
+    side.double.events_ready(False)
+    assert not end.is_done
+    with pytest.raises(DriverError, match=rf"{side.name('elapsed_ms')}: {side.vendor.not_ready} \(600\); see the"):
+        _ = end - start
+
+
+def test_wild_pointers_are_refused(side: Side) -> None:
+    """A double free and a copy past an allocation are errors of the driver, as the library's status 1."""
+    driver = drivers.open(f"{side.kind}:0")
+    address = driver.alloc(512)
+    with pytest.raises(DriverError, match=r"Memcpy.*: \w+ \(1\)"):
+        driver.copy_to_device(address, memoryview(bytes(1024)), 0)
+    driver.free(address)
+    with pytest.raises(DriverError, match=rf"{side.name('free')}: \w+ \(1\)"):
+        driver.free(address)
+
+
+def test_driver_names_an_unknown_function(side: Side) -> None:
+    """The library's status 500 is KernelNotFound, should metadata and symbols ever disagree."""
+    driver = drivers.open(f"{side.kind}:0")
+    module = driver.load_module(side.image)
+    with pytest.raises(KernelNotFound, match=rf"{side.name('function')}: \w+ \(500\); list the kernels"):
+        driver.function(module, "absent")
+
+
+def test_module_is_unloaded_with_its_last_user(side: Side) -> None:
+    """A function keeps its module; without both the module is unloaded, after the device is idle."""
+    function = side.store_one()
+    gc.collect()
+    assert side.double.log(side.name("unload_module")) == []
+    side.double.reset()
+    del function
+    gc.collect()
+    assert side.double.log() == [side.name("synchronize"), side.name("unload_module")]
+
+
+def test_closed_things_are_errors(side: Side) -> None:
+    """Use after close is ClosedError; closing again does nothing."""
+    device = side.device()
+    function = side.store_one()
+    module, memory, stream, event = function.module, device.alloc(8), rk.Stream(device), rk.Event(device)
+    for thing in (stream, event, module, memory):
+        thing.close()
+        thing.close()
+    for use, words in (
+        (lambda: stream.synchronize(), f"stream of {device.name}: it is closed"),
+        (lambda: event.record(), f"event of {device.name}: it is closed"),
+        (lambda: module.get_function("store_one"), "module: it is closed"),
+        (lambda: function(device.alloc(8), grid=1, block=1), "launch store_one: its module is closed"),
+        (lambda: memory.address, f"memory of 8 bytes on {device.name}: it is freed"),
+    ):
+        with pytest.raises(ClosedError, match=words):
+            use()
+    device.close()
+    with pytest.raises(ClosedError, match=f"device {device.name}: it is closed"):
+        device.alloc(8)
