@@ -57,7 +57,7 @@ class Effects:
         if inst.mods.gpr_index:
             reads |= {*range(VECTORS), *range(PAIRS, PAIRS + 64)}  # which ones is known when it runs
         whole = {r for o in inst.dst if o.kind == "s" and o.count > 1 for r in registers(o)}
-        kills = (set() if inst.mods.gpr_index else whole) | (writes & {SCC})
+        kills = whole | (writes & {SCC})
         # Lanes outside EXEC, and the other register of a pair, keep their value: no kill, so a read.
         return Effects(frozenset(reads | (writes - kills)), frozenset(writes), frozenset(kills))
 

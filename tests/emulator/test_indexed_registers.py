@@ -64,6 +64,27 @@ def test_scalar_registers_are_chosen_by_m0(target: str, words: list[int]) -> Non
                 assert {r: outcome.scalar(r) for r in old} == old | changes, name
 
 
+def test_compiled_code_hands_over_what_an_index_may_reach() -> None:
+    """Where it leaves for a block that never ran before, all registers that the block may read are up to date."""
+    lines = [
+        *(f"s_add_u32 s{r}, s{r}, s{r}" for r in (26, 27, 28)),
+        "s_mov_b32 s40, 11",
+        "s_mov_b32 s41, 12",
+        "s_cmp_eq_u32 s24, 0",
+        "s_cbranch_scc1 skipped",
+        "s_mov_b32 m0, 2",
+        "s_movreld_b64 s[40:41], s[26:27]",
+        "s_mov_b32 m0, 4",
+        "s_movrels_b32 s42, s24",
+        "skipped:",
+    ]
+    on = bench("gfx1100", {"k": "\n ".join(lines)})
+    on.run("k", {}, scalars=(0, 1, 2, 3))
+    on.module.program.compile(on.module.kernel("k").kernel)
+    outcome = on.run("k", {}, scalars=(1, 2, 3, 4, 5))
+    assert [outcome.scalar(f"s{40 + i}") for i in range(4)] == [11, 12, 10, 8]
+
+
 @pytest.mark.parametrize("target", RDNA)
 @settings(max_examples=4, deadline=None)
 @given(seed=seeds, mask=masks, source=st.integers(0, 3), result=st.integers(0, 3))
