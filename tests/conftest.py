@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -18,8 +19,7 @@ from tests import hip_double
 pytest_plugins = ("tests.kernel_coverage",)
 
 # A first example may compile a kernel, and test machines are shared.
-# CI runs the same examples every time, so that it judges the change; every other run looks for new ones.
-settings.register_profile("rocmkern", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("rocmkern", deadline=None, derandomize=False)
 settings.load_profile("rocmkern")
 
 # One device for each target that hsaco/ is built for.
@@ -37,6 +37,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--device", action="append", metavar="NAME", help="run kernel tests on this device instead; may be repeated"
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """One seed for the whole run, without which Hypothesis reads the source of every test, for some milliseconds each.
+
+    CI runs the same examples every time, so that it judges the change; every other run looks for new ones.
+    """
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = "0" if os.environ.get("CI") else str(random.getrandbits(32))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.line(f"the same examples again: --hypothesis-seed={config.option.hypothesis_seed}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -73,10 +73,6 @@ def known(all_cases: Iterable[Case], targets: Iterable[str] = TARGETS) -> list[t
     return [(t, c) for t in targets for c in all_cases if knows(t, c.name.removesuffix("_e64").removesuffix("_e32"))]
 
 
-def identify(value: object) -> str:
-    return value.name + value.suffix.replace(" ", "_") if isinstance(value, Case) else str(value)
-
-
 def assembled(target: str, all_cases: tuple[Case, ...]) -> Bench:
     return bench(target, {c.key: c.text for t, c in known(all_cases, (target,))})
 

@@ -21,11 +21,7 @@ def forms(target: str) -> list[Form]:
     for name in names(target):
         plain = Form(target, name)
         if "f8f6f4" in name:
-            pairs = (
-                [(a, b) for a in range(5) for b in range(5)]
-                if "scale_f32_16" in name
-                else [(i, 4 - i) for i in range(5)]
-            )
+            pairs = [(i, (i + step) % 5) for step in ((0, 2) if "scale_f32_16" in name else (2,)) for i in range(5)]
             scales = [" op_sel_hi:[0,0,0]", " op_sel:[1,0,0] op_sel_hi:[0,1,0]"] if plain.parts[2] else [""]
             found += [
                 Form(
@@ -79,6 +75,7 @@ EACH = [form for target in TARGETS for form in FORMS[target]]
 
 # compiled code calls the same function of registers in memory: one per kind of instruction tells
 COMPILED = {(f.target, f.parts[1], f.result, f.size): f for f in EACH}.values()
+CONSTANT = {(f.target, f.parts[1], f.result, f.size): f for f in EACH if f.constant}.values()
 
 
 def numbers(rng: np.random.Generator, form: Form, kind: str, shape: tuple[int, ...]) -> Array:
@@ -105,8 +102,12 @@ def negated(values: Array, form: Form, which: int, k: Array) -> Array:
 
 
 def parameter(form: Form) -> Any:
-    """An instruction that gfx942 shares with gfx950 runs there in the slow tests only."""
+    """Left to the slow tests: what gfx950 shares with gfx942, modifiers that gfx90a shares with it, and constants but
+    for one instruction of each kind.
+    """
     again = form.target == "gfx950" and form.name in names("gfx942") and "p8" not in form.name and "f8" not in form.name
+    again |= form.target == "gfx90a" and form.result != "f64" and bool(form.suffix or form.constant)
+    again |= bool(form.constant) and form not in CONSTANT
     name = f"{form.target}-{form.key[2:]}"
     return pytest.param(form, id=name, marks=[pytest.mark.slow] if again else [])
 
