@@ -23,7 +23,7 @@ from rocmkern.cli import main
 from rocmkern.errors import BuildError
 from rocmkern.kernels import sidecar
 from rocmkern.kernels.instance_files import KERNEL_FOLDERS
-from rocmkern.ops import specialized
+from rocmkern.ops import prepared, specialized
 from rocmkern.specialize import generate as generate_module
 from rocmkern.specialize.config import Request, requests
 from rocmkern.specialize.descriptor import TensorDescriptor
@@ -196,11 +196,23 @@ def test_operations_use_the_kernel_of_their_shape() -> None:
 
 @pytest.mark.usefixtures("used")
 def test_specialised_results_equal_generic_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """gelu of (3, 37) is the same bits with and without its own kernel."""
-    x = rk.asarray(np.linspace(-5, 5, 111, dtype=np.float32).reshape(3, 37), device=rk.Device(f"emulator:{TARGET}"))
-    special = rk.gelu(x).numpy()
+    """The same bits with and without a kernel of the shape's own: zeros of both signs, infinities, NaN, subnormals."""
+    corners = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3e38, -3e38, 88.0, -88.0, 1e-7, -2e-8, 0.5]
+    device = rk.Device(f"emulator:{TARGET}")
+    x = rk.asarray(np.resize(np.float32(corners), (3, 37)), device=device)
+    left = np.resize(np.float32(corners), (5, 64))
+    pair = [rk.asarray(y, device=device) for y in (left, np.roll(left.reshape(-1), 5).reshape(5, 64))]
+    unary = (rk.abs, rk.sign, rk.negative, rk.relu, rk.tanh, rk.sigmoid, rk.gelu, rk.gelu_tanh, rk.silu, rk.exp)
+    binary = (rk.add, rk.subtract, rk.multiply, rk.divide)
+    calls: list[Any] = [*((f, [x]) for f in unary), *((f, pair) for f in binary)]
+    special = [call(*operands).numpy() for call, operands in calls]
     monkeypatch.setattr(specialized, "enabled", False)
-    assert np.array_equal(special, rk.gelu(x).numpy())
+    prepared.forget()
+    for (call, operands), found in zip(calls, special, strict=True):
+        wanted = call(*operands).numpy()
+        assert np.array_equal(found, wanted, equal_nan=True), call
+        number = ~np.isnan(wanted)
+        assert np.array_equal(np.signbit(found[number]), np.signbit(wanted[number])), call
 
 
 def test_up_to_date_files_are_kept_and_one_failure_stops_no_other(folder: Path, tmp_path: Path) -> None:
