@@ -9,7 +9,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from functools import cached_property
 from typing import Final
 
@@ -23,6 +23,7 @@ from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
 from rocmkern.emulator.program import Program
 from rocmkern.emulator.shadow import AFTER_FREE, LDS_RECORD_BYTES, RACE, UNALLOCATED, UNWRITTEN
+from rocmkern.emulator.threads import Threads
 from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
@@ -168,8 +169,8 @@ class Machine:
         return function(self.library.load_scheduler(), ctypes.c_int32, ctypes.c_uint64)
 
     @cached_property
-    def pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(max(1, self.threads - 1), thread_name_prefix="rocmkern-emulator")
+    def pool(self) -> Threads:
+        return Threads(max(1, self.threads - 1), "rocmkern-emulator")
 
     def alloc(self, nbytes: int) -> int:
         return self.arena.alloc(nbytes)
@@ -275,7 +276,9 @@ class Launch:
             self._program.warm(self.entry.kernel, 0.0, ahead=expected)
             if expected > HELPERS_FROM_S:
                 count = min(self.machine.threads - 1, left)
-                helpers += [self.machine.pool.submit(self._help) for _ in range(count)]
+                for _ in range(count):
+                    helper = self.machine.pool.submit(self._help)
+                    helpers += [helper] if helper is not None else []
             self._slices(crew, took / FIRST_QUOTA)
         except KernelTimeout as error:
             self._stop()
@@ -285,9 +288,17 @@ class Launch:
             self._stop()
             raise
         finally:
-            for helper in helpers:
-                helper.exception()
+            interrupt: BaseException | None = None
+            while True:
+                try:
+                    wait(helpers)
+                    break
+                except BaseException as error:  # Ctrl-C: they use what the launch gives back when it ends
+                    self._stop()
+                    interrupt = error
             self._dismiss(crew)
+            if interrupt is not None:
+                raise interrupt
         for helper in helpers:
             helper.result()
 

@@ -21,6 +21,7 @@ from elftools.elf.elffile import ELFFile
 
 from rocmkern.emulator.compiler import THOROUGH, attributes, compile_ir, target_machine
 from rocmkern.emulator.ir import target_features
+from rocmkern.emulator.threads import whole
 from rocmkern.errors import DriverError
 from rocmkern.paths import cache_folder
 
@@ -178,6 +179,7 @@ class Native:
     def address(self, symbol: str) -> int | None:
         return self._addresses.get(symbol)
 
+    @whole
     def ensure(self, wanted: dict[str, Build], parts: Callable[[str], Build] | None = None) -> None:
         """Make every symbol callable: from this process, from disk, or by compiling all that is missing in one go.
 
@@ -241,6 +243,7 @@ class Native:
         for symbol in symbols:
             self._resolve(symbol)
 
+    @whole
     def load(self, symbols: Iterable[str]) -> bool:
         """Load symbols from disk; False where one is not there."""
         with self._changed:

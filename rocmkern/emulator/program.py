@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import struct
 import threading
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import blake2b
 
@@ -24,6 +24,7 @@ from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.meaning import ROWS, Row, row_of
 from rocmkern.emulator.pieces import INDEXED, Piece, Pieces, pieces
+from rocmkern.emulator.threads import Threads, whole
 from rocmkern.emulator.tier0 import shape
 from rocmkern.emulator.tier1 import Hot, UnitBuilder
 from rocmkern.errors import CodeObjectError, UnsupportedInstruction
@@ -54,7 +55,8 @@ HOT_S = 0.1  # seconds in tier 0 before which compiling never pays; a kernel the
 HOT_S_PER_INSTRUCTION = 2e-3  # in each version of a block that ran: about what compiling it takes
 MOST_WAITING = 2  # jobs: an interpreter that ends waits for them; who finds no place asks again later
 _waiting = set[tuple[int, str]]()
-COMPILER = ThreadPoolExecutor(1, thread_name_prefix="rocmkern-compiler")
+COMPILER = Threads(1, "rocmkern-compiler")
+os.register_at_fork(after_in_child=_waiting.clear)
 _failures = deque[str]()  # of the background that nobody was told of yet
 
 
@@ -66,7 +68,9 @@ def warn_of_failures() -> None:
 
 def settle() -> None:
     """Wait until nothing compiles in the background."""
-    COMPILER.submit(lambda: None).result()
+    last = COMPILER.submit(lambda: None)
+    if last is not None:
+        last.result()
 
 
 atexit.register(warn_of_failures)
@@ -155,6 +159,11 @@ class Program:
         pc = address - self.text_start
         if not 0 <= pc < len(self.text) or pc % 4:
             raise UnsupportedInstruction(f"launch: {kernel} jumps to {address:#x}, which is no code of its module")
+        found = self._operations.get(pc)
+        return self._translated(pc, wave_size, kernel) if found is None else found
+
+    @whole
+    def _translated(self, pc: int, wave_size: int, kernel: str) -> int:
         with self._lock:
             if pc not in self._operations:
                 self._translate(pc, wave_size, kernel)
@@ -211,7 +220,8 @@ class Program:
             heat.seconds, heat.under_way = 0.0, True
             extra = {loop} if loop is not None else set[int]()
             _waiting.add((id(self), kernel.name))
-            COMPILER.submit(self._compile_in_background, kernel, extra)
+            if COMPILER.submit(self._compile_in_background, kernel, extra) is None:
+                heat.failed = True
 
     def hot_instructions(self, kernel: Kernel) -> int:
         """How many instructions of the kernel ran, those of blocks that ran with and without all lanes twice."""
@@ -272,16 +282,18 @@ class Program:
         for piece in new:
             piece.handler = handlers[piece.shape]
         placed: list[tuple[int, int]] = []  # (operation, pc of the target)
+        operations: dict[int, int] = {}
         for trace in traces:
-            placed += self._write(trace, branch)
+            placed += self._write(trace, branch, operations)
         for where, target in placed:
-            ctypes.c_uint64.from_address(where + at.OP_TARGET).value = self._operations[target]
-        for trace in traces:
-            for pc in trace:
-                self.table[pc // 4] = self._operations[pc]
+            address = operations.get(target) or self._operations[target]
+            ctypes.c_uint64.from_address(where + at.OP_TARGET).value = address
+        self._operations |= operations  # other threads look without the lock: what they find is whole
+        for pc, where in operations.items():
+            self.table[pc // 4] = where
 
-    def _write(self, trace: list[int], branch: int) -> list[tuple[int, int]]:
-        """The operations of a straight piece of code, and those of them that need the address of another."""
+    def _write(self, trace: list[int], branch: int, operations: dict[int, int]) -> list[tuple[int, int]]:
+        """Adds the operations of a straight piece of code; gives those of them that need the address of another."""
         last = self.pieces[trace[-1]]
         counts = sum(pc in self.leaders for pc in trace)
         size = at.OP_SIZE * (len(trace) + counts + (not last.ends))
@@ -291,7 +303,7 @@ class Program:
         written, placed = list[bytes](), list[tuple[int, int]]()
         for pc in trace:
             piece, address = self.pieces[pc], self.text_start + pc
-            self._operations[pc] = where
+            operations[pc] = where
             if pc in self.leaders:
                 written += (_HEAD.pack(self._count, 0, address), _NO_FIELDS)
                 where += at.OP_SIZE

@@ -1,0 +1,111 @@
+"""Ctrl-C, a fork and the end of the process leave the emulator as it should be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, wait
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rocmkern.emulator import machine as machines
+from rocmkern.emulator.machine import Launch
+from rocmkern.emulator.program import Program
+from rocmkern.emulator.threads import Threads, whole
+from tests.emulator.device import Bench, bench
+
+# Odd numbers of a sequence, by a branch and a loop: translated in several pieces.
+STEPS = """
+KERNEL void steps(unsigned *out) {
+    unsigned i = __builtin_amdgcn_workgroup_id_x() * 64u + __builtin_amdgcn_workitem_id_x(), n = 0;
+    for (unsigned left = i; left > 1; left = left & 1 ? 3 * left + 1 : left / 2) n++;
+    out[i] = n;
+}
+"""
+
+
+def steps(i: int) -> int:
+    count = 0
+    while i > 1:
+        i, count = (3 * i + 1 if i & 1 else i // 2), count + 1
+    return count
+
+
+def check(device: Bench) -> None:
+    out = np.zeros(64 * 12, np.uint32)
+    device.run("steps", out, grid=12)
+    assert out.tolist() == [steps(i) for i in range(out.size)]
+
+
+def test_a_translation_that_breaks_off_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next launch translates the code anew, where it would have run into operations without handlers."""
+    device, write, calls = bench.__wrapped__(STEPS), Program._write, list[int]()
+
+    def breaks_off(self: Program, *arguments: Any) -> Any:
+        written = write(self, *arguments)
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return written
+
+    monkeypatch.setattr(Program, "_write", breaks_off)
+    with pytest.raises(KeyboardInterrupt):
+        check(device)
+    assert device.module.program._operations == {}
+    check(device)
+
+
+def test_an_interrupted_launch_waits_for_its_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They use memory that the launch gives back."""
+    device, running = bench(STEPS), list[Future[None]]()
+    monkeypatch.setattr(machines, "HELPERS_FROM_S", 0.0)
+    monkeypatch.setattr(device.machine, "threads", 2)
+
+    def interrupted(helpers: Iterable[Future[None]]) -> None:
+        running.extend(helpers)
+        monkeypatch.setattr(machines, "wait", wait)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(machines, "wait", interrupted)
+    monkeypatch.setattr(Launch, "_help", lambda self: wait([Future[None]()], 0.2))
+    with pytest.raises(KeyboardInterrupt):
+        check(device)
+    assert [helper.done() for helper in running] == [True]
+    monkeypatch.undo()
+    check(device)
+
+
+def test_work_goes_on_where_the_waiting_is_interrupted() -> None:
+    """Its caller is told at once."""
+    begun, go, done = (threading.Event() for _ in range(3))
+
+    @whole
+    def work() -> None:
+        begun.set()
+        go.wait(10)
+        done.set()
+
+    threading.Thread(target=lambda: (begun.wait(10), os.kill(os.getpid(), signal.SIGINT))).start()
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert not done.is_set()
+    go.set()
+    assert done.wait(10)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    """Those of the parent are not there any more."""
+    threads = Threads(1, "test")
+    before = threads.submit(os.getpid)
+    assert before is not None
+    assert before.result() == os.getpid()
+    child = os.fork()
+    if not child:
+        found = threads.submit(os.getpid)
+        os._exit(0 if found is not None and found.result(10) == os.getpid() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
