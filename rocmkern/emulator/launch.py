@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import layout as at
+from rocmkern.emulator.arena import Arena
 from rocmkern.errors import UnsupportedInstruction
 
 Dims = tuple[int, int, int]
 
 PACKED_IDS: Final = frozenset({"gfx90a", "gfx940", "gfx950", "gfx11", "gfx12"})  # v0 = x | y << 10 | z << 20
 PACKET_BYTES: Final = 64
+SCALAR_BYTES: Final = 512
 SWIZZLED: Final = 1 << 31  # word 1 of a resource: the private segment
 KEEP: Final = 0x1F80  # MXCSR: exceptions masked, to nearest, denormals kept
 FLUSH: Final = KEEP | 1 << 15 | 1 << 6
 TTMP: Final = 108
+put_u64: Final = struct.Struct("<Q").pack_into
 ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
 DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
 SCRATCH_LANES: Final = 64
@@ -132,24 +135,43 @@ class Plan:
     def worker_bytes(self) -> int:
         return self.waves * self.wave_bytes + self.scratch_bytes + self.lds_bytes
 
-    def argument_block(self, explicit: bytes) -> bytearray:
+    def argument_block(self, explicit: bytes) -> bytes:
         """The kernarg segment: what the caller packed, and the hidden arguments."""
-        block = bytearray(self.arguments)
         count = self.explicit_bytes or len(explicit)
-        block[:count] = explicit[:count]
-        return block
+        return explicit[:count] + self.arguments[count:]
 
     def dispatch_packet(self, descriptor: int, kernarg: int) -> bytes:
         """The AQL packet that `dispatch_ptr` points to."""
         return self.packet + struct.pack("<QQQQ", descriptor, kernarg, 0, 0)
 
-    def scalar_file(self, kernarg: int, packet: int) -> ctypes.Array[ctypes.c_char]:
-        """The scalar registers of every wave at the kernel's first instruction."""
-        file = ctypes.create_string_buffer(self.scalars, len(self.scalars))
-        for place, value in ((self.kernarg_place, kernarg), (self.packet_place, packet)):
-            if place is not None:
-                struct.pack_into("<Q", file, place, value)
-        return file
+
+@define(eq=False)
+class Space:
+    """Where a launch lies: its record, the first scalar registers, the kernel's arguments and the dispatch packet."""
+
+    arena: Arena
+    room: int  # bytes for arguments
+    kernarg: int = field(init=False)
+    record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.LAUNCH_SIZE))
+    words: memoryview = field(init=False)  # of the record
+    _scalars: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(SCALAR_BYTES))
+    scalars: int = field(init=False)  # their address
+
+    def __attrs_post_init__(self) -> None:
+        self.kernarg = self.arena.alloc(self.room + PACKET_BYTES + 64)
+        self.words = memoryview(self.record).cast("B").cast("I")
+        self.scalars = ctypes.addressof(self._scalars)
+
+    def lay(self, plan: Plan, block: bytes, descriptor: int) -> None:
+        """Write what the kernel finds when it starts."""
+        self.arena.view(self.kernarg, len(block))[:] = block
+        ctypes.memmove(self._scalars, plan.scalars, len(plan.scalars))
+        if plan.kernarg_place is not None:
+            put_u64(self._scalars, plan.kernarg_place, self.kernarg)
+        if plan.packet_place is not None:
+            packet = self.kernarg + -(-len(block) // 64) * 64
+            self.arena.view(packet, PACKET_BYTES)[:] = plan.dispatch_packet(descriptor, self.kernarg)
+            put_u64(self._scalars, plan.packet_place, packet)
 
 
 def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
@@ -199,7 +221,7 @@ def _packet_head(kernel: Kernel, geometry: Geometry) -> bytes:
 
 def _scalars(d: Descriptor, kernel: Kernel) -> tuple[NDArray[np.uint32], dict[str, int]]:
     """The user scalars that the descriptor enables, and the bytes at which the launch's addresses go."""
-    scalars, position, places = np.zeros(128, np.uint32), 0, {}
+    scalars, position, places = np.zeros(SCALAR_BYTES // 4, np.uint32), 0, {}
     for bit, name, values in (
         (0, "resource", (0, SWIZZLED, 0xFFFFFFFF, 1 << 23)),
         (1, "packet", (0, 0)),

@@ -18,7 +18,7 @@ from attrs import define, field, frozen
 from rocmkern.codeobject import Kernel, read
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena, address_of, reserve
-from rocmkern.emulator.launch import PACKET_BYTES, Dims, Geometry, Plan, plan
+from rocmkern.emulator.launch import Dims, Geometry, Plan, Space, plan, put_u64
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
 from rocmkern.emulator.program import Program
@@ -27,7 +27,8 @@ from rocmkern.emulator.threads import Threads
 from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
-REMEMBERED_PLANS: Final = 256
+REMEMBERED_STARTS: Final = 256
+ARGUMENT_BYTES: Final = 4096  # that a space kept for later launches has room for
 FUEL: Final = 1 << 14  # branches per time slice
 COMPILED_FUEL: Final = 1 << 19
 FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
@@ -45,13 +46,15 @@ class Worker:
     """One thread's memory for the waves, LDS and scratch of a workgroup."""
 
     record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.WORKER_SIZE))
+    address: int = field(init=False)
+    _words: memoryview = field(init=False)
     _memory: dict[str, object] = field(factory=dict)
     _sizes: dict[str, int] = field(factory=dict)
     _addresses: dict[str, int] = field(factory=dict)
 
-    @property
-    def address(self) -> int:
-        return ctypes.addressof(self.record)
+    def __attrs_post_init__(self) -> None:
+        self.address = ctypes.addressof(self.record)
+        self._words = memoryview(self.record).cast("B").cast("q")
 
     def memory(self, name: str, size: int) -> int:
         """Address of at least `size` bytes, kept between launches."""
@@ -62,24 +65,24 @@ class Worker:
         return self._addresses[name]
 
     def prepare(self, launch: int, waves: int, lds: int, scratch: int, lds_shadow: int) -> None:
-        struct.pack_into(
-            "<QIIIIQQQqqQQ", self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
+        _WORKER(
+            self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
             self.memory("lds", lds + LDS_SLACK), self.memory("scratch", scratch), 0, 0,
             self.memory("lds shadow", lds_shadow) if lds_shadow else 0, 0,
         )  # fmt: skip
 
     def pause(self) -> None:
         """`run` returns at the next barrier that a workgroup passes."""
-        ctypes.c_uint64.from_address(self.address + at.WORKER_PAUSE).value = 1
+        self._words[at.WORKER_PAUSE // 8] = 1
 
     @property
     def quota(self) -> int:
         """Workgroups to finish before `run` returns."""
-        return ctypes.c_int64.from_address(self.address + at.WORKER_QUOTA).value
+        return self._words[at.WORKER_QUOTA // 8]
 
     @quota.setter
     def quota(self, groups: int) -> None:
-        ctypes.c_int64.from_address(self.address + at.WORKER_QUOTA).value = groups
+        self._words[at.WORKER_QUOTA // 8] = groups
 
     @property
     def wave_number(self) -> int:
@@ -102,26 +105,51 @@ def next_pc(wave: int) -> int:
     return ctypes.c_uint64.from_address(operation + at.OP_PC).value
 
 
+_WORKER: Final = struct.Struct("<QIIIIQQQqqQQ").pack_into
+_LAUNCH: Final = struct.Struct("<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQI")
+
+
+@frozen
+class Start:
+    """How a kernel's launches with one geometry begin on a machine."""
+
+    plan: Plan
+    record: bytes  # all but where the scalar registers are, where the arena ends, and the fuel
+
+
 @frozen
 class Entry:
     """A kernel of a loaded module."""
 
     module: Loaded
     kernel: Kernel
-    _plans: dict[tuple[Dims, Dims, int], Plan] = field(factory=dict, eq=False, repr=False)
+    _starts: dict[tuple[Dims, Dims, int], Start] = field(factory=dict, eq=False, repr=False)
 
-    def plan(self, isa: str, grid: Dims, block: Dims, shared_bytes: int) -> Plan | None:
+    def start(self, machine: Machine, grid: Dims, block: Dims, shared_bytes: int) -> Start | None:
         """How launches of that geometry begin; None where it has no thread."""
         key = grid, block, shared_bytes
-        found = self._plans.get(key)
+        found = self._starts.get(key)
         if found is None:
             geometry = Geometry(*key)
             if not (geometry.groups and geometry.threads):
                 return None
-            if len(self._plans) >= REMEMBERED_PLANS:
-                self._plans.clear()
-            found = self._plans[key] = plan(self.kernel, isa, geometry)
+            if len(self._starts) >= REMEMBERED_STARTS:
+                self._starts.clear()
+            found = self._starts[key] = self._start(machine, geometry)
         return found
+
+    def _start(self, machine: Machine, geometry: Geometry) -> Start:
+        kernel, program, arena = self.kernel, self.module.program, machine.arena
+        begin = plan(kernel, machine.isa, geometry)
+        record = _LAUNCH.pack(
+            0, begin.groups, *geometry.grid, 0, begin.waves, 0, program.entry(kernel, kernel.wave_size), 0,
+            *begin.wave_tables, *begin.group_slots, begin.wave_slot,
+            begin.lds_bytes, begin.private_bytes, begin.wave_bytes, arena.base, 0,
+            ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            arena.shadow_address, begin.float_mode,
+        )  # fmt: skip
+        return Start(begin, record)
 
 
 @define(eq=False)
@@ -154,6 +182,7 @@ class Machine:
     arena: Arena = field(init=False)
     library: Library = field(factory=lambda: Library(native()))
     threads: int = field(factory=lambda: len(os.sched_getaffinity(0)))
+    _spaces: list[Space] = field(factory=list)
     _idle: list[Worker] = field(factory=list)
     _idle_lock: threading.Lock = field(factory=threading.Lock)
 
@@ -193,9 +222,30 @@ class Machine:
 
         Raises MemoryFault, KernelTimeout, BarrierDeadlock, UnsupportedInstruction.
         """
-        begin = entry.plan(self.isa, grid, block, shared_bytes)
-        if begin is not None:
-            Launch(self, entry, begin).run(kernarg)
+        start = entry.start(self, grid, block, shared_bytes)
+        if start is None:
+            return
+        arguments = start.plan.argument_block(kernarg)
+        space = self._take_space(len(arguments))
+        try:
+            Launch(self, entry, start.plan, space).run(arguments, start.record)
+        finally:
+            self._return_space(space)
+
+    def _take_space(self, nbytes: int) -> Space:
+        """The checked mode gives just what is needed, so that what lies beyond is out of it, and takes it back."""
+        if not self.checked and nbytes <= ARGUMENT_BYTES:
+            try:
+                return self._spaces.pop()
+            except IndexError:
+                nbytes = ARGUMENT_BYTES
+        return Space(self.arena, nbytes)
+
+    def _return_space(self, space: Space) -> None:
+        if not self.checked and space.room == ARGUMENT_BYTES:
+            self._spaces.append(space)
+        else:
+            self.arena.free(space.kernarg)
 
     def take_worker(self) -> Worker:
         with self._idle_lock:
@@ -213,48 +263,30 @@ class Launch:
     machine: Machine
     entry: Entry
     plan: Plan
-    record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.LAUNCH_SIZE))
+    space: Space
     _deadline: float = 0.0
-    _keep: list[object] = field(factory=list)
 
     @property
     def _program(self) -> Program:
         return self.entry.module.program
 
-    def run(self, explicit: bytes) -> None:
-        kernel, arena = self.entry.kernel, self.machine.arena
-        first = self._program.entry(kernel, kernel.wave_size)
-        block = self.plan.argument_block(explicit)
-        kernarg = arena.alloc(len(block) + PACKET_BYTES + 64)
-        try:
-            packet = kernarg + -(-len(block) // 64) * 64
-            descriptor = self._program.base + kernel.descriptor_address
-            arena.view(kernarg, len(block))[:] = block
-            arena.view(packet, PACKET_BYTES)[:] = self.plan.dispatch_packet(descriptor, kernarg)
-            self._fill(first, self.plan.scalar_file(kernarg, packet))
-            self._deadline = time.monotonic() + self.machine.timeout_s
-            self._drive()
-        finally:
-            arena.free(kernarg)
-        self._raise_fault()
-
-    def _fill(self, first: int, scalars: ctypes.Array[ctypes.c_char]) -> None:
-        begin, program, arena = self.plan, self._program, self.machine.arena
-        self._keep.append(scalars)
-        struct.pack_into(
-            "<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQI", self.record, 0,
-            0, begin.groups, *begin.geometry.grid, 0, begin.waves, 0, first, ctypes.addressof(scalars),
-            *begin.wave_tables, *begin.group_slots, begin.wave_slot,
-            begin.lds_bytes, begin.private_bytes, begin.wave_bytes, arena.base, arena.end,
-            ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, COMPILED_FUEL if program.is_compiled(self.entry.kernel) else FUEL,
-            arena.shadow_address, begin.float_mode,
-        )  # fmt: skip
+    def run(self, arguments: bytes, record: bytes) -> None:
+        kernel, program, space = self.entry.kernel, self._program, self.space
+        program.entry(kernel, kernel.wave_size)
+        space.lay(self.plan, arguments, program.base + kernel.descriptor_address)
+        ctypes.memmove(space.record, record, len(record))
+        put_u64(space.record, at.LAUNCH_SCALARS, space.scalars)
+        put_u64(space.record, at.LAUNCH_ARENA_END, self.machine.arena.end)
+        put_u64(space.record, at.LAUNCH_FUEL, COMPILED_FUEL if program.is_compiled(kernel) else FUEL)
+        self._deadline = time.monotonic() + self.machine.timeout_s
+        self._drive()
+        if self._has_fault:
+            self._raise_fault()
 
     def _prepare(self, worker: Worker) -> None:
         begin = self.plan
         worker.prepare(
-            ctypes.addressof(self.record), begin.waves * begin.wave_bytes, begin.lds_bytes, begin.scratch_bytes,
+            ctypes.addressof(self.space.record), begin.waves * begin.wave_bytes, begin.lds_bytes, begin.scratch_bytes,
             (begin.lds_bytes + 1) * LDS_RECORD_BYTES if self.machine.checked else 0,
         )  # fmt: skip
 
@@ -305,7 +337,7 @@ class Launch:
     @property
     def _started(self) -> int:
         """Workgroups that some worker took."""
-        return min(ctypes.c_int64.from_buffer(self.record, at.LAUNCH_NEXT_GROUP).value, self.plan.groups)
+        return min(ctypes.c_int64.from_buffer(self.space.record, at.LAUNCH_NEXT_GROUP).value, self.plan.groups)
 
     def _help(self) -> None:
         crew = deque([self.machine.take_worker()])
@@ -379,7 +411,8 @@ class Launch:
         while True:
             status = run(address)
             if status in (at.FINISHED, at.STOPPED) or self._has_fault:
-                self._program.warm(kernel, time.thread_time() - began)
+                if not self._program.is_compiled(kernel):
+                    self._program.warm(kernel, time.thread_time() - began)
                 return None
             if status == at.UNTRANSLATED:
                 self._translate(worker)
@@ -436,21 +469,17 @@ class Launch:
 
     @property
     def _has_fault(self) -> bool:
-        return bool(struct.unpack_from("<I", self.record, at.LAUNCH_FAULT)[0])
+        return bool(self.space.words[at.LAUNCH_FAULT // 4])
 
     @property
     def _is_stopped(self) -> bool:
-        return self._has_fault or bool(struct.unpack_from("<I", self.record, at.LAUNCH_STOP)[0])
+        return self._has_fault or bool(self.space.words[at.LAUNCH_STOP // 4])
 
     def _stop(self) -> None:
-        struct.pack_into("<I", self.record, at.LAUNCH_STOP, 1)
+        self.space.words[at.LAUNCH_STOP // 4] = 1
 
     def _raise_fault(self) -> None:
-        fault, pc, address, size, lane, x, y, z, wave, kind = struct.unpack_from(
-            "<IQQIIIIIII", self.record, at.LAUNCH_FAULT
-        )
-        if not fault:
-            return
+        pc, address, size, lane, x, y, z, wave, kind = struct.unpack_from("<QQIIIIIII", self.space.record, at.FAULT_PC)
         raise MemoryFault(
             f"launch: {self.entry.kernel.name}: {describe(kind, size, address)} by lane {lane} of wave {wave},"
             f" workgroup ({x}, {y}, {z}), pc {self._position(pc):#x} in the kernel; {self._place(kind, address)}"

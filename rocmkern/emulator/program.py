@@ -42,7 +42,7 @@ JOIN = Inst(0, 4, "s_branch", "SOPP")  # put in where code runs on into code tha
 class Heat:
     """How much time tier 0 spent on a kernel, and where compiled units begin."""
 
-    looked_up: bool = False  # whether earlier runs compiled it
+    first: int = 0  # address of the first operation, once it was looked up whether earlier runs compiled the kernel
     seconds: float = 0.0
     price: float = 0.0  # what compiling was last reckoned to take
     under_way: bool = False
@@ -133,16 +133,17 @@ class Program:
 
     def entry(self, kernel: Kernel, wave_size: int) -> int:
         """Address of the first operation of a kernel."""
-        first = self.operation(self.base + kernel.entry_address, wave_size, kernel.name)
         heat = self._heat[kernel.name]
         warn_of_failures()
-        if self.compiles and not heat.looked_up:
-            heat.looked_up = True
+        if heat.first:
+            return heat.first
+        heat.first = self.operation(self.base + kernel.entry_address, wave_size, kernel.name)
+        if self.compiles:
             units = {pc: a for pc, a in self.library.known_units(self._key(kernel)).items() if pc in self._operations}
             for pc, address in units.items():
                 self.install(pc, address)
             heat.entries = frozenset(units)
-        return first
+        return heat.first
 
     @cached_property
     def _content(self) -> bytes:
@@ -199,7 +200,7 @@ class Program:
         Kernels that split a sum among workgroups may clear what they add to themselves and trust that all have done
         so before the first adds, since the hardware has room for all of them.
         """
-        return kernel.name in self._with_barriers & self._with_float_adds
+        return kernel.name in self._with_barriers and kernel.name in self._with_float_adds
 
     def warm(self, kernel: Kernel, seconds: float, address: int | None = None, ahead: float = 0.0) -> None:
         """Tier 0 spent so long on a kernel: once that is what compiling costs, compile it in the background.
