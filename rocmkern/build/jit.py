@@ -13,7 +13,7 @@ from pathlib import Path
 from rocmkern import targets
 from rocmkern.build import hiprtc, toolchain
 from rocmkern.build.toolchain import Toolchain
-from rocmkern.errors import BuildError
+from rocmkern.errors import BuildError, ConfigError
 from rocmkern.kernels import files
 from rocmkern.paths import cache_folder, write_whole
 from rocmkern.runtime import Device, Module, default_device
@@ -26,10 +26,13 @@ def compile(
     """The module of a HIP source on a device (the default one), compiled for its target or the `target` named.
 
     The source can include the package's headers (`#include "include/device.hpp"`). What was compiled once is kept in
-    the user's cache by source, options, target and compiler; several processes may ask for it at once, and one
-    compiles. Needs ROCm, whose run-time compiler does it, or the `build` extra. Raises BuildError with the compiler's
-    log and the numbered source.
+    the user's cache by source, options, target and compiler, not by headers of folders that `options` name; several
+    processes may ask for it at once, and one compiles. Needs ROCm, whose run-time compiler does it, or the `build`
+    extra. Raises BuildError with the compiler's log and the numbered source, ConfigError (a ValueError) for a `name`
+    that is no identifier.
     """
+    if not name.isidentifier():
+        raise ConfigError(f"compile: name {name!r} is no identifier; use letters, digits and _")
     device = default_device() if device is None else device
     target = device.info.target if target is None else target
     code = compiled(source, target, name=name, options=tuple(options))

@@ -84,3 +84,9 @@ def test_what_changes_the_code_changes_its_name(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(jit, "_tools", lambda chosen: "another")
     names |= {jit._key(SOURCE, "gfx942", (), chosen)}
     assert len(names) == 6
+
+
+def test_names_are_identifiers() -> None:
+    """They become a file's name."""
+    with pytest.raises(ValueError, match=r"compile: name '\.\./scale' is no identifier; use letters, digits and _"):
+        rk.compile(SOURCE, device=rk.Device("emulator:gfx90a"), name="../scale")
