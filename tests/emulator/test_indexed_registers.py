@@ -93,7 +93,7 @@ def test_vector_registers_are_chosen_by_both_halves_of_m0(
 ) -> None:
     """The low half moves the source, the high half the destination."""
     move = "s_mov_b32 m0, s24\n {} v10, v2"
-    texts = {n: move.format(n) for n in ("v_movrelsd_2_b32", "v_swaprel_b32")}
+    texts = {n: move.format(n) for n in ("v_movrelsd_2_b32", "v_swaprel_b32", "v_movrelsd_b32")}
     texts["swapped"] = f"{texts['v_swaprel_b32']}\n" + "\n".join(f"v_mov_b32 v{10 + i}, v{2 + i}" for i in range(4))
     on, rng = bench(target, texts), np.random.default_rng(seed)
     words = {r: integers(rng, "u32", on.lanes) for r in (2, 3, 4, 5, 10, 11, 12, 13)}
@@ -103,6 +103,10 @@ def test_vector_registers_are_chosen_by_both_halves_of_m0(
         for i in range(4):
             wanted = np.where(lanes & (i == result), words[2 + source], words[10 + i])
             np.testing.assert_array_equal(outcome.vector(10 + i), wanted, name)
+    outcome = on.run("v_movrelsd_b32", words, exec_mask=mask, scalars=(source,))
+    for i in range(4):
+        wanted = np.where(lanes & (i == source), words[2 + source], words[10 + i])
+        np.testing.assert_array_equal(outcome.vector(10 + i), wanted, "one index for both")
     outcome = on.run("swapped", words, exec_mask=-1, scalars=chosen)
     for i in range(4):
         np.testing.assert_array_equal(outcome.vector(10 + i), words[10 + result] if i == source else words[2 + i])

@@ -98,6 +98,20 @@ def shifted_bytes(a: int, b: int, count: int, low: int, high: int) -> int:
     return first | second << 8
 
 
+def signed16(value: int) -> int:
+    return wrapped(value & 0xFFFF, "i16")
+
+
+def limited_pair(a: int, b: int, low: int, high: int) -> int:
+    first, second = (min(max(v, low), high) & 0xFFFF for v in (a, b))
+    return first | second << 16
+
+
+def looked_up(a: int, b: int, c: int) -> int:
+    """Bit by bit in the table 0x1B, at the place that a, b and c spell."""
+    return sum((0x1B >> (4 * (a >> i & 1) + 2 * (b >> i & 1) + (c >> i & 1)) & 1) << i for i in range(32))
+
+
 def averaged(a: int, b: int, round_up: int) -> int:
     return sum(((byte(a, i) + byte(b, i) + (byte(round_up, i) & 1)) >> 1) << 8 * i for i in range(4))
 
@@ -187,6 +201,9 @@ BITS: Table = {
     "v_perm_b32": ("u32", "u32 u32 u32", permuted),
     "v_bcnt_u32_b32": ("u32", "u32 u32", lambda a, b: a.bit_count() + b),
     "v_bfrev_b32": ("u32", "u32", lambda a: int(f"{a:032b}"[::-1], 2)),
+    "v_pack_b32_f16": ("u32", "u16 u16", lambda a, b: a | b << 16),
+    "v_cvt_pk_i16_i32": ("u32", "i32 i32", lambda a, b: limited_pair(a, b, -0x8000, 0x7FFF)),
+    "v_cvt_pk_u16_u32": ("u32", "u32 u32", lambda a, b: limited_pair(a, b, 0, 0xFFFF)),
     "v_prng_b32": ("u32", "u32", lambda a: a << 1 ^ 197 * (a >> 31)),
     "v_ffbh_u32 v_clz_i32_u32": ("i32", "u32", leading),
     "v_ffbh_i32 v_cls_i32": ("i32", "i32", sign_run),
@@ -200,8 +217,8 @@ SHORT: Table = {
     "v_add_i16 v_add_nc_i16": ("i16", "i16 i16", lambda a, b: a + b),
     "v_sub_i16 v_sub_nc_i16": ("i16", "i16 i16", lambda a, b: a - b),
     "v_mul_lo_u16": ("u16", "u16 u16", lambda a, b: a * b),
-    "v_mad_u16": ("u16", "u16 u16 u16", lambda a, b, c: a * b + c),
-    "v_mad_i16": ("i16", "i16 i16 i16", lambda a, b, c: a * b + c),
+    "v_mad_u16 v_mad_legacy_u16": ("u16", "u16 u16 u16", lambda a, b, c: a * b + c),
+    "v_mad_i16 v_mad_legacy_i16": ("i16", "i16 i16 i16", lambda a, b, c: a * b + c),
     "v_lshlrev_b16": ("u16", "u16 u16", lambda a, b: b << (a & 15)),
     "v_lshrrev_b16": ("u16", "u16 u16", lambda a, b: b >> (a & 15)),
     "v_ashrrev_i16": ("i16", "u16 i16", lambda a, b: b >> (a & 15)),
@@ -210,7 +227,14 @@ SHORT: Table = {
     "v_min_i16": ("i16", "i16 i16", min),
     "v_max_i16": ("i16", "i16 i16", max),
     "v_min3_u16": ("u16", "u16 u16 u16", min),
+    "v_max3_u16": ("u16", "u16 u16 u16", max),
+    "v_min3_i16": ("i16", "i16 i16 i16", min),
     "v_max3_i16": ("i16", "i16 i16 i16", max),
+    "v_and_b16": ("u16", "u16 u16", lambda a, b: a & b),
+    "v_or_b16": ("u16", "u16 u16", lambda a, b: a | b),
+    "v_xor_b16": ("u16", "u16 u16", lambda a, b: a ^ b),
+    "v_not_b16": ("u16", "u16", lambda a: ~a),
+    "v_sat_pk_u8_i16": ("u16", "u32", lambda a: shifted_bytes(signed16(a), signed16(a >> 16), 0, 0, 255)),
     "v_med3_u16": ("u16", "u16 u16 u16", median),
     "v_med3_i16": ("i16", "i16 i16 i16", median),
     "v_ashr_pk_i8_i32": ("u16", "i32 i32 u32", lambda a, b, c: shifted_bytes(a, b, c & 31, -128, 127)),
@@ -222,7 +246,8 @@ QUAD: Table = {
     "v_mqsad_pk_u16_u8": ("u64", "u64 u32 u64", lambda a, b, c: quad_differences(a, b, c, True)),
 }
 
-EVERY = tuple(cases(ARITHMETIC | BITS | QUAD))
+TABLE = " bitop3:0x1b"
+EVERY = (*cases(ARITHMETIC | BITS | QUAD), Case("v_bitop3_b32", "u32", ("u32",) * 3, looked_up, suffix=TABLE))
 
 
 def check(target: str, table: tuple[Case, ...], seed: int, mask: int) -> None:
@@ -242,7 +267,7 @@ def test_integer_results_are_as_defined(target: str, seed: int, mask: int) -> No
     check(target, EVERY, seed, mask)
 
 
-HALVES = tuple(cases(SHORT))
+HALVES = (*cases(SHORT), Case("v_bitop3_b16", "u16", ("u16",) * 3, looked_up, suffix=TABLE))
 
 
 @pytest.mark.parametrize("target", TARGETS)
