@@ -146,8 +146,12 @@ class HandlerBuilder:
 
     @property
     def level(self) -> int:
-        """How well to compile it: straight code is no faster for it, loops over lanes are."""
-        return THOROUGH if self.plain or self.row.unit in LOOPS else QUICK
+        """How well to compile it: straight code is no faster for it, loops over lanes are.
+
+        Level 0 of LLVM 22 ends the process on vectors of four-bit numbers, which transposing makes.
+        """
+        transposes = self.row.access is not None and self.row.access.transpose is not None
+        return THOROUGH if self.plain or transposes or self.row.unit in LOOPS else QUICK
 
     def build(self, symbol: str) -> Handler:
         w = Writer()
