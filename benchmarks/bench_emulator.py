@@ -16,6 +16,7 @@ and for tier 1, to load them in a second process, and to launch one that does no
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import struct
@@ -44,7 +45,7 @@ from rocmkern.runtime import Device
 from rocmkern.targets import TARGETS
 
 ROUNDS = 8
-WARM_UP = 3  # launches until everything hot is compiled
+WARM_UP = 10  # launches until everything hot is compiled
 VECTOR_UNITS = frozenset({"valu", "lanes", "dual", "state", "memory"})
 TRANSLATED: dict[tuple[str, str], Callable[[int, int, int], bytes]] = {  # arguments from elements, input, output
     ("fill", "fill_f32"): lambda n, x, out: struct.pack("<QfIQ", out, 1, 0, n),
@@ -210,6 +211,7 @@ def translation(target: str, cached: bool) -> dict[str, list[float]]:
     times = {}
     for (family, symbol), arguments in TRANSLATED.items():
         entry = _entry(machine, family, symbol)
+        gc.collect()  # not by chance in the middle of a launch
         first = _cpu_ms(partial(_launch, machine, entry, arguments, 0))
         times[symbol] = [sum(len(b.pcs) for b in _flow(entry).blocks.values()), first]
         if not cached:

@@ -27,9 +27,11 @@ class Library:
 
     def load_scheduler(self) -> int:
         """Address of `run`."""
-        self.native.ensure({c.symbol: _same(c) for c in (scheduler.RECORD_FAULT, scheduler.RUN, shadow.code())})
         address = self.native.address("run")
-        assert address is not None
+        if address is None:
+            self.native.ensure({c.symbol: _same(c) for c in (scheduler.RECORD_FAULT, shadow.code(), scheduler.RUN)})
+            address = self.native.address("run")
+            assert address is not None
         return address
 
     def handlers(
