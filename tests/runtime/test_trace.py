@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rocmkern as rk
-from rocmkern.errors import LaunchError, TraceError
+from rocmkern.errors import DriverError, LaunchError, TraceError
 
 DEVICE = "emulator:gfx942"
 N = 1 << 18
@@ -45,6 +45,32 @@ def test_a_refused_launch_is_not_counted() -> None:
             fill(memory, 1.0, 64, grid=1, block=4096)
         fill(memory, 1.0, 64, grid=1, block=64)
     assert [(row.kernel, row.launches) for row in trace.totals()] == [("fill_f32", 1)]
+
+
+def test_a_launch_that_fails_gives_its_events_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not counted, and the driver keeps nothing of it."""
+    device = rk.Device(DEVICE)
+    x, kind, events = rk.asarray(np.ones(64, np.float32), device=device), type(device.driver), set()
+    create, destroy = kind.create_event, kind.destroy_event
+
+    def created(driver: Any) -> int:
+        events.add(event := create(driver))
+        return event
+
+    def destroyed(driver: Any, event: int) -> None:
+        events.remove(event)
+        destroy(driver, event)
+
+    def fails(*_: Any) -> None:
+        assert len(events) == 2
+        raise DriverError("launch: no")
+
+    monkeypatch.setattr(kind, "create_event", created)
+    monkeypatch.setattr(kind, "destroy_event", destroyed)
+    monkeypatch.setattr(kind, "launch", fails)
+    with rk.Trace() as trace, pytest.raises(DriverError):
+        rk.exp(x)
+    assert trace.totals() == [] and not events
 
 
 def test_threads_are_told_apart() -> None:
