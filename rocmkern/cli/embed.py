@@ -137,15 +137,13 @@ def search(
         raise click.UsageError("QUERY is empty; say what to look for")
     console = Console(stderr=as_json)
     lines = list(read_lines(file))
+    table = None if vectors is None else _table(vectors)
+    if table is not None and table.shape != (len(lines), HIDDEN):
+        want = (len(lines), HIDDEN)
+        raise ShapeError(f"search: {vectors} has shape {table.shape}, {file} wants {want}; run `rocmkern embed` again")
     model = _model(device_name)
     wanted = model.encode([query]).numpy()[0]
-    if vectors is not None:
-        table = _table(vectors)
-        if table.shape != (len(lines), HIDDEN):
-            want = (len(lines), HIDDEN)
-            raise ShapeError(
-                f"search: {vectors} has shape {table.shape}, {file} wants {want}; run `rocmkern embed` again"
-            )
+    if table is not None:
         scores = table @ wanted
     else:
         parts = [rows @ wanted for rows in _vectors(model, file, len(lines), batch, console)]
@@ -165,5 +163,5 @@ def search(
 def _table(vectors: Path) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(np.load(vectors, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError) as error:
-        raise ShapeError(f"search: {vectors} is no .npy file ({error}); write it with `rocmkern embed`") from None
+    except (ValueError, EOFError):  # NumPy's words are about pickles
+        raise ShapeError(f"search: {vectors} is no .npy file; write it with `rocmkern embed`") from None

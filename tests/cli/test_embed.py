@@ -100,6 +100,15 @@ def test_vectors_of_another_file_are_refused(notes: Path, tmp_path: Path) -> Non
     assert "run `rocmkern embed` again" in done.output
 
 
+@pytest.mark.parametrize("content", [b"", b"no vectors"])
+def test_vectors_that_are_no_npy_file_are_refused(notes: Path, tmp_path: Path, content: bytes) -> None:
+    """An empty file and a text are named, with what makes a right one."""
+    (tmp_path / "vectors.npy").write_bytes(content)
+    done = run("search", notes, "money", "--vectors", tmp_path / "vectors.npy")
+    assert done.exit_code == 1
+    assert "is no .npy file; write it with `rocmkern embed`" in done.output
+
+
 def test_empty_query_is_refused(notes: Path) -> None:
     """There is nothing to search for in white space."""
     done = run("search", notes, "  ")
