@@ -321,7 +321,7 @@ class Launch:
             raise
         finally:
             interrupt: BaseException | None = None
-            while True:
+            while helpers:
                 try:
                     wait(helpers)
                     break
