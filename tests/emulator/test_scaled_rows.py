@@ -56,7 +56,7 @@ def nearest(values: Array, scale: Array, name: str) -> Array:
         small = quotients.astype(SMALL[name])
         codes = small.view(f"u{small.dtype.itemsize}").astype(np.uint32)
     if BITS[name] < 8:
-        signs = np.signbit(quotients).astype(np.uint32) << np.uint32(BITS[name] - 1)
+        signs = np.signbit(values).astype(np.uint32) << np.uint32(BITS[name] - 1)
         codes = np.where(np.isfinite(quotients), codes, signs | LARGEST[name])
     return codes
 

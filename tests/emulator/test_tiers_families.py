@@ -55,7 +55,7 @@ def both_tiers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         launch_in_both(machine, entry, *how)
 
     monkeypatch.setattr(Machine, "launch", launch)
-    monkeypatch.setattr(Program, "warm", lambda *_: None)
+    monkeypatch.setattr(Program, "warm", lambda *_, **__: None)
     monkeypatch.setattr(Library, "known_units", lambda *_: {})
     yield seen
 

@@ -37,10 +37,11 @@ for _name, _format in FORMATS.items():
 
 
 def _narrowed(c: Context, a: Value, scale: Value, name: str, random: Value | None = None) -> Value:
-    """The code of a number that is f32, f16, or bf16 in an i16."""
+    """The code of a number that is f32, f16, or bf16 in an i16; it keeps the sign also where it is none."""
     if a.element == "i16":
         a = a.zext("i32").shl(16).bits("float")
-    scaled = a.cast("fpext", "float").cast("fpext", "double") * _power(scale, -1)
+    a = a.cast("fpext", "float").cast("fpext", "double")
+    scaled = a.writer.intrinsic("copysign", a * _power(scale, -1), a)
     if random is None:
         return c.support(f"narrow_{name}", "i32", scaled)
     return c.support(f"narrow_{name}_randomly", "i32", scaled, random)
