@@ -176,6 +176,11 @@ class Native:
         store.refresh()
         return store
 
+    def forget_threads(self) -> None:
+        """In a forked child: who compiled, or held the lock, is not there."""
+        self._under_way.clear()
+        self._changed = threading.Condition()
+
     def address(self, symbol: str) -> int | None:
         return self._addresses.get(symbol)
 
@@ -320,7 +325,9 @@ def module_text(codes: Iterable[Code]) -> str:
 @cache
 def native() -> Native:
     """The native code of this process."""
-    return Native()
+    here = Native()
+    os.register_at_fork(after_in_child=here.forget_threads)
+    return here
 
 
 def function(address: int, result: Any, *arguments: Any) -> Callable[..., int]:

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from rocmkern.emulator import machine as machines
+from rocmkern.emulator.compiler import compile_ir
 from rocmkern.emulator.machine import Launch
+from rocmkern.emulator.native import Code, native
 from rocmkern.emulator.program import Program
 from rocmkern.emulator.threads import Threads, whole
 from tests.emulator.device import Bench, bench
@@ -109,3 +111,34 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
         found = threads.submit(os.getpid)
         os._exit(0 if found is not None and found.result(10) == os.getpid() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_compiles_what_its_parent_was_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not wait for a thread that is not there."""
+    here, begun, go_on, symbol = native(), threading.Event(), threading.Event(), f"fork_{os.getpid()}"
+    code = Code(symbol, f"define void @{symbol}() {{ ret void }}\n", {})
+
+    def compile_late(text: str, level: int) -> bytes:
+        begun.set()
+        assert go_on.wait(60)
+        return compile_ir(text, level)
+
+    monkeypatch.setattr("rocmkern.emulator.native.compile_ir", compile_late)
+    first = threading.Thread(target=here.ensure, args=({symbol: lambda: code},))
+    first.start()
+    try:
+        assert begun.wait(60)
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            monkeypatch.undo()
+            try:
+                here.ensure({symbol: lambda: code})
+            finally:
+                os._exit(0 if here.address(symbol) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        go_on.set()
+        first.join()
+    assert here.address(symbol)
