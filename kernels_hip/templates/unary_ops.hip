@@ -23,9 +23,28 @@ RK_DEVICE T clamped_sixth(T x) {
     return (shifted < 0 ? T(0) : shifted > 6 ? T(6) : shifted) / 6;
 }
 
-RK_FIXED_UNARY(ggml_unary_op_abs, x < 0 ? subtract(static_cast<T>(0), x) : x)
+// The sign alone changes, of a zero too; integers wrap.
+template <typename T>
+RK_DEVICE T negative(T x) {
+    if constexpr (is_float<T>) {
+        return -x;
+    } else {
+        return subtract(static_cast<T>(0), x);
+    }
+}
+
+template <typename T>
+RK_DEVICE T absolute(T x) {
+    if constexpr (is_float<T>) {
+        return copysign(x, static_cast<T>(1));
+    } else {
+        return x < 0 ? negative(x) : x;
+    }
+}
+
+RK_FIXED_UNARY(ggml_unary_op_abs, absolute(x))
 RK_FIXED_UNARY(ggml_unary_op_sgn, sign(x))
-RK_FIXED_UNARY(ggml_unary_op_neg, subtract(static_cast<T>(0), x))
+RK_FIXED_UNARY(ggml_unary_op_neg, negative(x))
 RK_FIXED_UNARY(ggml_unary_op_step, static_cast<T>(x > 0 ? 1 : 0))
 RK_FIXED_UNARY(ggml_unary_op_relu, x > 0 || x != x ? x : static_cast<T>(0))
 RK_FIXED_UNARY(ggml_unary_op_tanh, tanh(x))

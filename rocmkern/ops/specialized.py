@@ -32,10 +32,9 @@ RECORD: Final = "ROCMKERN_RECORD"
 JIT: Final = "ROCMKERN_JIT"
 DIMENSIONS: Final = 4
 COPY: Final = "ggml_op_cont"
-# Not abs and neg, which the template gets as 0 - x: that is the other zero than -x.
 OPS: Final[dict[str, str]] = {
     "badd": "ggml_op_add", "bsub": "ggml_op_sub", "bmul": "ggml_op_mul", "bdiv": "ggml_op_div",
-    "usign": "ggml_unary_op_sgn",
+    "uabs": "ggml_unary_op_abs", "usign": "ggml_unary_op_sgn", "uneg": "ggml_unary_op_neg",
     "urelu": "ggml_unary_op_relu", "utanh": "ggml_unary_op_tanh", "usigmoid": "ggml_unary_op_sigmoid",
     "ugelu": "ggml_unary_op_gelu", "ugelu_erf": "ggml_unary_op_gelu_erf", "usilu": "ggml_unary_op_silu",
     "uexp": "ggml_unary_op_exp", "ucopy": COPY,
