@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import mmap
+import os
+import sys
 import threading
 from bisect import bisect_left, bisect_right, insort
 from typing import Final
@@ -19,11 +21,13 @@ RESERVED_BYTES: Final = 64 << 30
 LEAST_RESERVED_BYTES: Final = 1 << 30
 GIVE_BACK_BYTES: Final = 1 << 20  # freed blocks from this size on go back to the operating system
 PAGE: Final = mmap.PAGESIZE
+# Python knows it from 3.13 on. Without it, Linux refuses a fork where arenas lie side by side and outgrow the memory.
+NO_RESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 def reserve(size: int) -> mmap.mmap:
     """Anonymous zero pages that cost nothing until touched."""
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     memory = mmap.mmap(-1, size, flags=flags)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # kernels without huge pages
@@ -36,7 +40,11 @@ def address_of(memory: mmap.mmap) -> int:
 
 
 def _reserve_most() -> mmap.mmap:
-    return _reserve_or_less(RESERVED_BYTES)
+    """As much as a power of two that the machine's memory holds."""
+    size, has = RESERVED_BYTES, os.sysconf("SC_PHYS_PAGES") * PAGE
+    while size > max(has, LEAST_RESERVED_BYTES):
+        size //= 2
+    return _reserve_or_less(size)
 
 
 def _reserve_or_less(size: int) -> mmap.mmap:

@@ -163,7 +163,9 @@ class Form:
             "c": self.registers(self.result, self.outputs),
         }
         if self.is_sparse or self.parts[2]:
-            sizes |= {"x": 1, "y": 1}
+            sizes["x"] = 1
+        if self.parts[2]:
+            sizes["y"] = 1
         sizes["d"] = sizes["c"]
         places, at = {}, 8
         for operand, count in sizes.items():

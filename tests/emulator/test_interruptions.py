@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,7 +95,12 @@ def test_work_goes_on_where_the_waiting_is_interrupted() -> None:
         go.wait(10)
         done.set()
 
-    threading.Thread(target=lambda: (begun.wait(10), os.kill(os.getpid(), signal.SIGINT))).start()
+    def interrupt() -> None:
+        begun.wait(10)
+        time.sleep(0.2)  # by then the main thread waits
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         work()
     assert not done.is_set()
@@ -99,9 +108,7 @@ def test_work_goes_on_where_the_waiting_is_interrupted() -> None:
     assert done.wait(10)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_has_threads_of_its_own() -> None:
-    """Those of the parent are not there any more."""
+def fork_beside_a_thread() -> None:
     threads = Threads(1, "test")
     before = threads.submit(os.getpid)
     assert before is not None
@@ -113,9 +120,7 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_compiles_what_its_parent_was_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not wait for a thread that is not there."""
+def fork_beside_a_compiling_thread() -> None:
     here, begun, go_on, symbol = native(), threading.Event(), threading.Event(), f"fork_{os.getpid()}"
     code = Code(symbol, f"define void @{symbol}() {{ ret void }}\n", {})
 
@@ -124,7 +129,8 @@ def test_a_forked_child_compiles_what_its_parent_was_compiling(monkeypatch: pyte
         assert go_on.wait(60)
         return compile_ir(text, level)
 
-    monkeypatch.setattr("rocmkern.emulator.native.compile_ir", compile_late)
+    patch = pytest.MonkeyPatch()
+    patch.setattr("rocmkern.emulator.native.compile_ir", compile_late)
     first = threading.Thread(target=here.ensure, args=({symbol: lambda: code},))
     first.start()
     try:
@@ -132,7 +138,7 @@ def test_a_forked_child_compiles_what_its_parent_was_compiling(monkeypatch: pyte
         child = os.fork()
         if not child:
             signal.alarm(30)
-            monkeypatch.undo()
+            patch.undo()
             try:
                 here.ensure({symbol: lambda: code})
             finally:
@@ -142,3 +148,11 @@ def test_a_forked_child_compiles_what_its_parent_was_compiling(monkeypatch: pyte
         go_on.set()
         first.join()
     assert here.address(symbol)
+
+
+@pytest.mark.parametrize("forks", [fork_beside_a_thread, fork_beside_a_compiling_thread], ids=lambda f: f.__name__)
+def test_a_forked_child_works_without_its_parents_threads(forks: Callable[[], None]) -> None:
+    """In a process of its own, since a large one may not be allowed to fork."""
+    code = f"from {__name__} import {forks.__name__} as forks; forks()"
+    run = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    subprocess.run(run, check=True, timeout=120, cwd=Path(__file__).parents[2])
