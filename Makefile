@@ -13,10 +13,10 @@ run: $(VENV)/.demo
 	$(VENV)/bin/rocmkern demo
 
 test: lint
-	$(PY) -m pytest -n $(JOBS) -m "not slow" --kernel-coverage -rs
+	$(PY) -m pytest -n $(JOBS) -m "not slow" --kernel-coverage -rfEs
 
 test-all: lint
-	$(PY) -m pytest -n $(JOBS) --kernel-coverage -rs
+	$(PY) -m pytest -n $(JOBS) --kernel-coverage -rfEs
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
