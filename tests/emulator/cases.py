@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,17 @@ def floats(rng: np.random.Generator, kind: str, lanes: int) -> Array:
 
 def values(rng: np.random.Generator, kind: str, lanes: int) -> Array:
     return floats(rng, kind, lanes) if kind[0] == "f" else integers(rng, kind, lanes)
+
+
+def fused(a: Any, b: Any, c: Any, kind: type[Any]) -> Any:
+    """a·b + c of numbers of at most 24 bits, rounded once: to odd in f64, whose bits suffice, then to the type."""
+    rough = np.float64(a) * np.float64(b) + np.float64(c)
+    if not all(np.isfinite(v) for v in (a, b, c)) or rough == 0:
+        return kind(rough)
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if exact != Fraction(float(rough)) and not rough.view(np.uint64) & np.uint64(1):
+        rough = np.nextafter(rough, np.inf if exact > Fraction(float(rough)) else -np.inf)
+    return kind(rough)
 
 
 def halves(words: Array, high: bool | int) -> Array:
