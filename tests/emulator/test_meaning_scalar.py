@@ -13,7 +13,7 @@ from attrs import frozen
 from hypothesis import given, settings
 
 from rocmkern.targets import TARGETS as ALL_TARGETS
-from tests.emulator.cases import TARGETS, floats, integers, masks, seeds, width, wrapped
+from tests.emulator.cases import TARGETS, floats, fused, integers, masks, seeds, width, wrapped
 from tests.emulator.instructions import Bench, Outcome, bench, knows
 
 EXAMPLES = 10
@@ -365,3 +365,57 @@ def test_scalar_conversions_and_rounding(target: str, seed: int) -> None:
         with np.errstate(all="ignore"):
             wanted = np.asarray(function(a), np.float32)
         np.testing.assert_array_equal(np.array([outcome.scalar("s40")], np.uint32).view(np.float32), wanted, name)
+
+
+def least_or_greatest(name: str, a: Any, b: Any) -> Any:
+    """-0 is below +0; the 2019 operations keep a NaN, the others only a signalling one."""
+    less = "min" in name
+    quiet = [bool(v.view(f"u{v.itemsize}") >> (22 if v.itemsize == 4 else 9) & 1) for v in (a, b)]
+    nan = [bool(np.isnan(v)) for v in (a, b)]
+    if any(nan):
+        keeps = "mum" in name or any(n and not q for n, q in zip(nan, quiet, strict=True))
+        return a * np.nan if keeps or all(nan) else b if nan[0] else a
+    below = a < b or (a == b and bool(np.signbit(a)))
+    return a if below == less else b
+
+
+EXTREMES = ("min", "max", "min_num", "max_num", "minimum", "maximum")
+ROUNDED = {"trunc": np.trunc, "ceil": np.ceil, "floor": np.floor, "rndne": np.rint}
+
+
+@pytest.mark.parametrize("target", ["gfx1151", "gfx1201"])
+@settings(max_examples=20, deadline=None)
+@given(seed=seeds)
+def test_scalar_extremes_fused_sums_and_halves(target: str, seed: int) -> None:
+    """fmac rounds once, onto the destination; f16 rounds to integers and widens, the high half too."""
+    known = [n for n in EXTREMES if knows(target, f"s_{n}_f32")]
+    assert len(known) == {"gfx1151": 2, "gfx1201": 4}[target]
+    kinds = {"f32": np.uint32, "f16": np.uint16}
+    texts = {f"s_{n}_{k}": f"s_{n}_{k} s40, s24, s26" for n in (*known, "fmac") for k in kinds}
+    texts |= {f"s_{n}_f16": f"s_{n}_f16 s40, s24" for n in ROUNDED}
+    texts |= {n: f"{n} s40, s24" for n in ("s_cvt_f32_f16", "s_cvt_hi_f32_f16", "s_cvt_f16_f32")}
+    on, rng = bench(target, texts), np.random.default_rng(seed)
+
+    def holds(name: str, wanted: Any, *sources: Any) -> None:
+        bits = [int(v.view(f"u{v.itemsize}")) for v in sources]
+        scalars = (bits[0], 0, bits[1] if len(bits) > 1 else 0, 0, bits[2] if len(bits) > 2 else 0)
+        got = np.array(on.run(name, {}, scalars=scalars).scalar("s40"), np.uint32)
+        found = got.astype(f"u{wanted.itemsize}").view(wanted.dtype)
+        message = f"{name} {sources}"
+        np.testing.assert_array_equal(found, wanted, message)
+        assert np.isnan(wanted) or np.signbit(found) == np.signbit(wanted), message
+
+    with np.errstate(all="ignore"):
+        for kind in kinds:
+            a, b, d = floats(rng, kind, 3)
+            if seed % 4 == 0:
+                b = -a if seed % 8 else np.copysign(a, a.dtype.type(-1))
+            for name in known:
+                holds(f"s_{name}_{kind}", least_or_greatest(name, a, b), a, b)
+            holds(f"s_fmac_{kind}", fused(a, b, d, a.dtype.type), a, b, d)
+        single = floats(rng, "f32", 1)[0]
+        for name, function in ROUNDED.items():
+            holds(f"s_{name}_f16", function(a), a)
+        holds("s_cvt_f32_f16", a.astype(np.float32), a)
+        holds("s_cvt_hi_f32_f16", b.astype(np.float32), np.uint32(int(b.view(np.uint16)) << 16 | 0x1234))
+        holds("s_cvt_f16_f32", single.astype(np.float16), single)

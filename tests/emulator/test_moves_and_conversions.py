@@ -69,3 +69,31 @@ def test_floats_become_integers(target: str, seed: int, mask: int) -> None:
         got = on.run(name, {2: x, 4: place, 6: third, 10: old}, exec_mask=mask).vector(10)
         expected = np.where(active(mask, on.lanes), wanted[name].view(np.uint32), old)
         np.testing.assert_array_equal(got, expected, name)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx950"])
+@settings(max_examples=4, deadline=None)
+@given(seed=seeds, mask=masks)
+def test_accumulators_take_and_give_back(target: str, seed: int, mask: int) -> None:
+    """Registers, scalars and constants, in lanes that are on; the others keep what was there."""
+    sources = {"register": "v2", "scalar": "s24", "number": "1.0", "negative": "-16"}
+    give_back = "s_mov_b64 exec, -1\n s_nop 7\n v_accvgpr_read_b32 v10, {}\n s_mov_b64 exec, s[36:37]"
+    fill = "s_mov_b64 s[36:37], exec\n s_mov_b64 exec, -1\n v_accvgpr_write_b32 a3, v4\n v_accvgpr_write_b32 a5, v6"
+    restored = "s_mov_b64 exec, s[36:37]\n s_nop 7"
+    texts = {
+        name: f"{fill}\n {restored}\n v_accvgpr_write_b32 a3, {source}\n {give_back.format('a3')}"
+        for name, source in sources.items()
+    }
+    texts["moved"] = f"{fill}\n {restored}\n v_accvgpr_mov_b32 a5, a3\n {give_back.format('a5')}"
+    texts["read"] = f"{fill}\n {restored}\n v_accvgpr_read_b32 v10, a3"
+    on, rng = bench(target, texts), np.random.default_rng(seed)
+    words = {r: integers(rng, "u32", on.lanes) for r in (2, 4, 6, 10)}
+    scalar = int(integers(rng, "u32", 1)[0])
+    new = {
+        "register": words[2], "scalar": np.uint32(scalar), "number": np.uint32(0x3F800000),
+        "negative": np.uint32(0xFFFFFFF0), "moved": words[4], "read": words[4],
+    }  # fmt: skip
+    for name, value in new.items():
+        kept = {"moved": words[6], "read": words[10]}.get(name, words[4])
+        outcome = on.run(name, words, exec_mask=mask, scalars=(scalar,))
+        np.testing.assert_array_equal(outcome.vector(10), np.where(active(mask, on.lanes), value, kept), name)
