@@ -14,6 +14,7 @@ from rocmkern.errors import ArgumentError, ClosedError, KernelNotFound, ModuleNo
 from rocmkern.kernels import cache, files
 from rocmkern.kernels.cache import KernelCache
 from rocmkern.ops import prepared
+from rocmkern.ops.launch import kernel
 from rocmkern.runtime import Device
 from tests import samples
 from tests.hip_double import Double
@@ -80,6 +81,7 @@ def test_closed_module_is_loaded_again(device: Device) -> None:
     x = rk.ones((2,), device=device)
     assert rk.multiply(x[::-1], 3.0).tolist() == [3, 3]
     module = held.module("affine", device)
+    assert kernel(device, "affine_f32").function.module is module
     module.close()
     assert not held.module("affine", device).is_closed
     assert not rk.get_kernel("affine", "affine_f32", device).module.is_closed
