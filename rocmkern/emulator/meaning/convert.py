@@ -164,7 +164,7 @@ def single_of_bfloat(c: Context, a: Value) -> Result:
 
 
 def _normalized(c: Context, a: Value, signed: bool) -> Value:
-    wide = a.cast("fpext", "float") if a.element == "half" else a
+    wide = a.cast("fpext", "double")  # in which the product is exact
     scaled = c.intrinsic("rint", wide * (32767.0 if signed else 65535.0))
     low, high = (-32767.0, 32767.0) if signed else (0.0, 65535.0)
     inside = scaled.compare("ogt", low).select(scaled, low)
