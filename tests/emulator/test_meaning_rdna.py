@@ -120,17 +120,31 @@ def test_dot_product_of_halves_in_single_precision(target: str, seed: int) -> No
     np.testing.assert_array_equal(on.run("chosen", inputs).vector(10, np.float32), chosen)
 
 
-def test_pseudo_scalar_transcendentals_of_gfx12() -> None:
+@pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("f16", np.float16)])
+def test_pseudo_scalar_transcendentals_of_gfx12(kind: str, dtype: type[np.floating[Any]]) -> None:
     """Exact cases of v_s_rcp, v_s_sqrt, v_s_exp, v_s_log and v_s_rsq, with a sign modifier."""
-    texts = {n: f"v_s_{n}_f32 s40, s24" for n in ("rcp", "sqrt", "exp", "log", "rsq")} | {
-        "neg": "v_s_rcp_f32 s40, -s24"
+    texts = {n: f"v_s_{n}_{kind} s40, s24" for n in ("rcp", "sqrt", "exp", "log", "rsq")} | {
+        "neg": f"v_s_rcp_{kind} s40, -s24"
     }
     on = bench("gfx1201", texts)
-    wanted = {"rcp": 0.0625, "sqrt": 4.0, "exp": 65536.0, "log": 4.0, "rsq": 0.25, "neg": -0.0625}
-    sixteen = int(np.float32(16).view(np.uint32))
+    four = dtype(4)
+    wanted = {"rcp": 0.25, "sqrt": 2.0, "exp": 16.0, "log": 2.0, "rsq": 0.5, "neg": -0.25}
     for name, value in wanted.items():
-        bits = on.run(name, {}, scalars=(sixteen,)).scalar("s40")
-        assert np.array([bits], np.uint32).view(np.float32)[0] == value, name
+        bits = on.run(name, {}, scalars=(int(four.view(f"u{four.itemsize}")),)).scalar("s40")
+        assert np.array([bits], np.uint32).view(dtype)[0] == value, name
+
+
+@settings(max_examples=5)
+@given(seed=seeds)
+def test_scalar_pairs_are_rounded_towards_zero(seed: int) -> None:
+    """s_cvt_pk_rtz_f16_f32 gives each half the nearest f16 that is not larger in size."""
+    on, rng = bench("gfx1201", {"k": "s_cvt_pk_rtz_f16_f32 s40, s24, s26"}), np.random.default_rng(seed)
+    pair = (rng.standard_normal(2) * 100).astype(np.float32)
+    bits = [int(v) for v in pair.view(np.uint32)]
+    found = np.array([on.run("k", {}, scalars=(bits[0], 0, bits[1])).scalar("s40")], np.uint32).view(np.float16)
+    near = pair.astype(np.float16)
+    wanted = np.where(np.abs(near.astype(np.float32)) > np.abs(pair), np.nextafter(near, np.float16(0)), near)
+    np.testing.assert_array_equal(found, wanted)
 
 
 MODES = {
