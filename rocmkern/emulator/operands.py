@@ -39,8 +39,6 @@ KEEPS_HALF: Final = frozenset(
         "v_div_fixup_f16",
         "v_fma_mixlo_f16",
         "v_fma_mixhi_f16",
-        "v_mad_mixlo_f16",
-        "v_mad_mixhi_f16",
         "v_cvt_pk_fp8_f32",
         "v_cvt_pk_bf8_f32",
     ]
