@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rocmkern.build.jit import compile as compile  # so it is public to type checkers, as the others are by `*`
+    import rocmkern.linalg as linalg  # so it is public to type checkers, as the others are by `*`
+    from rocmkern.build.jit import compile as compile
     from rocmkern.constants import *
     from rocmkern.drivers import *
     from rocmkern.dtypes import *
@@ -103,10 +104,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _HOME = {name: f"rocmkern.{module}" for module, names in _NAMES.items() for name in names}
 
+_EXTENSIONS = ("linalg",)  # the standard's, modules of their own
+
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _EXTENSIONS:
+        return import_module(f"rocmkern.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'rocmkern' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)
@@ -114,4 +119,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_EXTENSIONS, "__version__"]

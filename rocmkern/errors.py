@@ -92,6 +92,10 @@ class AxisError(ShapeError, IndexError):
     """An axis number is outside the tensor's dimensions."""
 
 
+class LinAlgError(RocmkernError, ValueError):
+    """A matrix is singular, or not positive definite, where the operation needs that."""
+
+
 class DTypeError(RocmkernError, TypeError):
     """A dtype does not fit the operation."""
 

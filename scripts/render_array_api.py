@@ -21,7 +21,7 @@ HEAD = """\
 {version}.
 This page is rendered by `python scripts/render_array_api.py` from the namespace itself.
 
-{have} of the standard's {all} names are there.
+{have} of the standard's {all} names are there, and {have_more} of the {all_more} of its extensions.
 
 | | names |
 |---|---|
@@ -46,7 +46,7 @@ TAIL = """
 
 ## What is missing
 
-- The extensions `linalg` and `fft`.
+- The extension `fft`.
 - DLPack from host memory copies on the emulator too: its kernels reach one reserved range of addresses only,
   so that no wrong access can hurt the process, and another library's pages can't be moved into it. DLPack to NumPy and
   PyTorch shares.
@@ -74,21 +74,36 @@ def standard_names() -> dict[str, list[str]]:
     return chapters
 
 
-def has(namespace: ModuleType, name: str) -> bool:
+def extension_names(extension: str) -> list[str]:
+    """The names that the standard has in an extension: those array-api-strict wraps to switch them on and off."""
+    namespace = getattr(array_api_strict, extension)
+    functions = [(n, f) for n, f in vars(namespace).items() if inspect.isfunction(f) and hasattr(f, "__wrapped__")]
+    return sorted(n for n, f in functions if f.__module__ == f"array_api_strict._{extension}")
+
+
+def has(namespace: ModuleType | None, name: str) -> bool:
     return hasattr(namespace, name)
+
+
+def row(title: str, namespace: ModuleType | None, names: list[str]) -> str:
+    shown = ", ".join(f"`{n}`" if has(namespace, n) else f"~~`{n}`~~" for n in names)
+    return f"| {title} ({sum(has(namespace, n) for n in names)}/{len(names)}) | {shown} |"
 
 
 def render() -> str:
     chapters = standard_names()
     every = [n for names in chapters.values() for n in names]
-    rows = []
-    for chapter, names in chapters.items():
-        shown = ", ".join(f"`{n}`" if has(rk, n) else f"~~`{n}`~~" for n in names)
-        rows.append(f"| {chapter} ({sum(has(rk, n) for n in names)}/{len(names)}) | {shown} |")
+    extensions = {e: (getattr(rk, e, None), extension_names(e)) for e in EXTENSIONS}
+    more = [has(namespace, n) for namespace, names in extensions.values() for n in names]
+    rows = [row(chapter, rk, names) for chapter, names in chapters.items()]
+    rows += [row(f"extension `{e}`", namespace, names) for e, (namespace, names) in extensions.items()]
     beyond = sorted(set(rk.__all__) - set(every))
     functions = [n for n in beyond if rk._HOME[n].startswith("rocmkern.ops.")]
     rows.append(f"| beyond the standard | {', '.join(f'`{n}`' for n in functions)} |")
-    head = HEAD.format(version=rk.__array_api_version__, have=sum(has(rk, n) for n in every), all=len(every))
+    head = HEAD.format(
+        version=rk.__array_api_version__, have=sum(has(rk, n) for n in every), all=len(every), have_more=sum(more),
+        all_more=len(more),
+    )  # fmt: skip
     return head + "\n".join(rows) + "\n" + TAIL
 
 

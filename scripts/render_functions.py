@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from operator import attrgetter
 from pathlib import Path
 
 import rocmkern as rk
@@ -29,6 +30,7 @@ CHAPTERS = {
     "tuned": "Kernels chosen by measurement",
     "specialized": "Kernels for one shape",
 }
+EXTENSIONS = {"linalg": "Linear algebra"}
 TAKES = {
     "float": "Floats; other dtypes become float32.",
     "numeric": "Numbers.",
@@ -49,12 +51,18 @@ axis is a `ValueError`, a wrong dtype a `TypeError`, an index outside its axis a
 
 
 def entry(name: str) -> str:
-    function = getattr(rk, name)
+    function = attrgetter(name)(rk)
     signature = str(inspect.signature(function)).replace("'", "").partition(" -> ")[0]
     doc = inspect.getdoc(function) or ""
     takes = f" {TAKES[ROWS[name].accepts]}" if name in ROWS else ""
     takes += " Complex numbers too." if name in ROWS and ROWS[name].of_complex else ""
     return f"### {name}\n\n`{name}{signature}`\n\n{doc}{takes}\n"
+
+
+def own_functions(extension: str) -> list[str]:
+    """The functions of an extension's namespace that the main one has not."""
+    namespace = getattr(rk, extension)
+    return [n for n in namespace.__all__ if inspect.isfunction(getattr(namespace, n)) and n not in rk.__all__]
 
 
 def render() -> str:
@@ -63,6 +71,9 @@ def render() -> str:
         names = [n for n in rk.__all__ if rk._HOME[n] == f"rocmkern.ops.{module}"]
         parts.append(f"## {title}\n")
         parts += [entry(n) for n in names if inspect.isfunction(getattr(rk, n))]
+    for extension, title in EXTENSIONS.items():
+        parts.append(f"## {title}\n")
+        parts += [entry(f"{extension}.{n}") for n in own_functions(extension)]
     return "\n".join(parts)
 
 

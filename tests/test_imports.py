@@ -12,6 +12,7 @@ LAYERS = (
     ("models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),
+    ("linalg",),
     ("ops",),
     ("tensor", "layout", "promotion", "dlpack", "constants"),
     ("kernels",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 page, functions = script("render_array_api"), script("render_functions")
 
 STANDARD = [n for names in page.standard_names().values() for n in names]
+EXTENDED = [f"{e}.{n}" for e in functions.EXTENSIONS for n in page.extension_names(e) if hasattr(getattr(rk, e), n)]
 FUNCTIONS = [n for n in STANDARD if inspect.isfunction(getattr(array_api_strict, n))]
 
 
@@ -32,11 +34,11 @@ def test_every_name_is_there() -> None:
     assert rk.__array_api_version__ == array_api_strict.__array_api_version__ == "2025.12"
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *EXTENDED])
 def test_signatures_are_the_standards(name: str) -> None:
     """Same parameters in the same order and kind; what is ours beyond them is keyword-only with a default."""
-    ours = inspect.signature(getattr(rk, name)).parameters
-    theirs = inspect.signature(inspect.unwrap(getattr(array_api_strict, name))).parameters
+    ours = inspect.signature(attrgetter(name)(rk)).parameters
+    theirs = inspect.signature(inspect.unwrap(attrgetter(name)(array_api_strict))).parameters
     for (a, mine), (b, wanted) in zip(ours.items(), theirs.items(), strict=False):
         positional = mine.kind == wanted.kind == inspect.Parameter.POSITIONAL_ONLY
         assert a == b or positional, f"{name}: {a} instead of {b}"
@@ -49,8 +51,8 @@ def test_signatures_are_the_standards(name: str) -> None:
 
 def test_every_function_is_documented() -> None:
     """One sentence in the present tense ends with a full stop."""
-    for name in rk.__all__:
-        thing = getattr(rk, name)
+    for name in (*rk.__all__, *EXTENDED):
+        thing = attrgetter(name)(rk)
         if inspect.isfunction(thing) and thing.__module__.startswith("rocmkern.ops"):
             assert thing.__doc__ and "." in thing.__doc__, name
 

@@ -1,0 +1,141 @@
+"""Matrices and vectors: parts, products and norms that other operations make up."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Final, Literal
+
+from rocmkern.dtypes import DType, float32
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.layout import Layout, normal_axes, normal_axis, normal_integer
+from rocmkern.ops.casting import cast
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype
+from rocmkern.ops.launch import empty
+from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, moveaxis, squeeze
+from rocmkern.ops.movement import write
+from rocmkern.ops.parts import parts
+from rocmkern.ops.reduction import Axes, max, min, sum
+from rocmkern.ops.rows_binary import multiply, not_equal, pow, subtract
+from rocmkern.ops.rows_unary import abs, sqrt, square
+from rocmkern.promotion import DEFAULT_FLOAT
+from rocmkern.tensor import Tensor
+
+Order = int | float | Literal["fro", "nuc"] | None
+
+
+def matrices(operation: str, x: Tensor) -> Tensor:
+    """A stack of matrices of a dtype that factorizations have: bool and integers become float32.
+
+    Raises ShapeError below two dimensions, DTypeError for a float dtype of fewer bits.
+    """
+    if as_tensor(operation, x).ndim < 2:
+        raise ShapeError(f"{operation}: {x.ndim} dimensions; it takes matrices, two dimensions or more")
+    return factored_floats(operation, x)
+
+
+def square_matrices(operation: str, x: Tensor) -> Tensor:
+    """The same of square ones. Raises ShapeError for others."""
+    result = matrices(operation, x)
+    if x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{operation}: shape {x.shape}; it takes square matrices")
+    return result
+
+
+def factored_floats(operation: str, x: Tensor) -> Tensor:
+    """The values in a dtype that factorizations have. Raises DTypeError for a float dtype of fewer than 32 bits."""
+    if x.dtype.is_float and x.dtype.itemsize < 4:
+        raise DTypeError(f"{operation}: dtype {x.dtype} is too short to factor in; use astype(float32)")
+    return x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
+
+
+def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
+    """The diagonals of matrices along a new last axis, those above the main one by a positive offset; a view."""
+    if as_tensor("diagonal", x).ndim < 2:
+        raise ShapeError(f"diagonal: {x.ndim} dimensions; it takes matrices, two dimensions or more")
+    k = normal_integer(offset, "diagonal", "offset")
+    down, right = (-k, 0) if k < 0 else (0, k)
+    (rows, columns), (row, column) = x.shape[-2:], x.strides[-2:]
+    length = rows - down if rows - down < columns - right else columns - right
+    start = x.layout.offset + (down * row + right * column if length > 0 else 0)
+    shape = (*x.shape[:-2], length if length > 0 else 0)
+    return x.view(Layout(shape, (*x.strides[:-2], row + column), start))
+
+
+def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
+    """The sums of the matrices' diagonals, in the dtype that `sum` has."""
+    return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Every product of an element of one vector with one of another: a matrix with a row for each of the first."""
+    if as_tensor("outer", x1).ndim != 1 or as_tensor("outer", x2).ndim != 1:
+        raise ShapeError(f"outer: shapes {x1.shape} and {x2.shape}; it takes two vectors")
+    return multiply(expand_dims(x1, axis=1), x2)
+
+
+def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The cross products of vectors of three elements along an axis; the others broadcast."""
+    device, dtype = device_and_dtype("cross", as_tensor("cross", x1), as_tensor("cross", x2))
+    at1, at2 = normal_axis(axis, x1.ndim, "cross"), normal_axis(axis, x2.ndim, "cross")
+    if x1.shape[at1] != 3 or x2.shape[at2] != 3:
+        raise ShapeError(f"cross: shapes {x1.shape} and {x2.shape} along axis {axis}; both take 3 elements there")
+    a, b = broadcast_arrays(moveaxis(cast(x1, dtype), at1, -1), moveaxis(cast(x2, dtype), at2, -1))
+    result = empty(a.shape, dtype, device)
+
+    def entry(x: Tensor, i: int) -> Tensor:
+        return x.view(x.layout.narrow(x.ndim - 1, i % 3, 1))
+
+    for i in range(3):
+        first, second = multiply(entry(a, i + 1), entry(b, i + 2)), multiply(entry(a, i + 2), entry(b, i + 1))
+        write(subtract(first, second), entry(result, i))
+    return moveaxis(result, -1, axis)
+
+
+def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord: int | float = 2) -> Tensor:
+    """The norms of vectors along axes, by default of all elements: (Σ|x|^ord)^(1/ord), for ±inf the largest or
+    smallest magnitude, for 0 how many elements are other than zero. A real dtype; integers become float32.
+    """
+    axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
+    values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
+    if values.dtype.is_float and values.dtype.itemsize < 4:
+        return cast(vector_norm(cast(values, float32), axis=axes, keepdims=keepdims, ord=ord), values.dtype)
+    if ord == 2:
+        squares = square(parts(values) if values.dtype.is_complex else values)
+        return sqrt(sum(sum(squares, axis=-1) if values.dtype.is_complex else squares, axis=axes, keepdims=keepdims))
+    sizes = abs(values)
+    if ord == inf:
+        return _largest(sizes, axis=axes, keepdims=keepdims)
+    if ord == -inf:
+        return min(sizes, axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return sum(cast(not_equal(sizes, 0), sizes.dtype), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return sum(sizes, axis=axes, keepdims=keepdims)
+    if isinstance(ord, str):
+        raise ShapeError(f"vector_norm: ord {ord!r} is for matrices; use a number or matrix_norm")
+    return pow(sum(pow(sizes, float(ord)), axis=axes, keepdims=keepdims), 1 / ord)
+
+
+def _largest(sizes: Tensor, *, axis: Axes, keepdims: bool) -> Tensor:
+    """The largest size along axes; 0 of none."""
+    axes = normal_axes(axis, sizes.ndim, "norm")
+    return (max if all(sizes.shape[a] for a in axes) else sum)(sizes, axis=axes, keepdims=keepdims)
+
+
+# Along which axis of a matrix magnitudes are added, and which sum is the norm.
+_BY_SUMS: Final = {1: (-2, _largest), -1: (-2, min), inf: (-1, _largest), -inf: (-1, min)}
+
+
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
+    """The norms of matrices: "fro" of all elements, ±1 of the columns' sums of magnitudes the largest or smallest, ±inf
+    of the rows'.
+    """
+    if as_tensor("matrix_norm", x).ndim < 2:
+        raise ShapeError(f"matrix_norm: {x.ndim} dimensions; it takes matrices, two dimensions or more")
+    if ord is None or ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if ord not in _BY_SUMS:
+        raise ShapeError(f"matrix_norm: ord {ord!r}; use 'fro', 1, -1, inf or -inf")
+    axis, chosen = _BY_SUMS[ord]
+    result = chosen(vector_norm(x, axis=axis, keepdims=True, ord=1), axis=-3 - axis, keepdims=True)
+    return result if keepdims else squeeze(result, axis=(-2, -1))
