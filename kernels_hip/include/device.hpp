@@ -232,47 +232,4 @@ RK_DEVICE T shuffle_xor(T value, u32 mask) {
     return shuffle(value, lane() ^ mask);
 }
 
-// Matrix cores, which a whole wave drives: sums of 32×32, eight values of both operands a lane and step. gfx90a's flush
-// subnormal inputs, which f16 has within its everyday range, so there they take bf16 alone.
-#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
-template <typename T>
-constexpr bool has_matrix_cores = is_same<T, f16> || is_same<T, bf16>;
-#elif defined(__gfx90a__)
-template <typename T>
-constexpr bool has_matrix_cores = is_same<T, bf16>;
-#else
-template <typename T>
-constexpr bool has_matrix_cores = false;
-#endif
-
-struct MatrixSums {
-    f32 __attribute__((ext_vector_type(16))) value;
-};
-
-#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
-using MatrixHalves = f16 __attribute__((ext_vector_type(4)));
-using MatrixShorts = i16 __attribute__((ext_vector_type(4)));
-
-RK_DEVICE void matrix_multiply(MatrixSums &sums, MatrixHalves a, MatrixHalves b) {
-    sums.value = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, sums.value, 0, 0, 0);
-}
-RK_DEVICE void matrix_multiply(MatrixSums &sums, MatrixShorts a, MatrixShorts b) {
-    sums.value = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, b, sums.value, 0, 0, 0);
-}
-
-// sums[i][j] += Σ a[i][k] · b[j][k] over 16 k. Lane l holds rows l % 32 of a and of b at k = l / 32 * 8 … + 7; of the
-// sums it holds column l % 32 and in value[r] row r / 4 * 8 + l / 32 * 4 + r % 4.
-template <typename T>
-RK_DEVICE void matrix_multiply_add(MatrixSums &sums, const Pack<T, 8> &a, const Pack<T, 8> &b) {
-    using Half = choose<is_same<T, f16>, MatrixHalves, MatrixShorts>;
-    const auto left = bit_cast<Pack<Half, 2>>(a);
-    const auto right = bit_cast<Pack<Half, 2>>(b);
-    matrix_multiply(sums, left.lane[0], right.lane[0]);
-    matrix_multiply(sums, left.lane[1], right.lane[1]);
-}
-#else
-template <typename T>
-RK_DEVICE void matrix_multiply_add(MatrixSums &, const Pack<T, 8> &, const Pack<T, 8> &) {}
-#endif
-
 }  // namespace rk

@@ -10,7 +10,6 @@
 
 namespace rk {
 
-constexpr u32 gemm_threads = 256;
 constexpr u32 quad = 4;
 
 // Steps of k whose LDS reads are in flight together. The waves of an AMD compute unit cover each other's latencies.

@@ -8,7 +8,6 @@
 namespace rk {
 
 constexpr u32 gemv_threads = 256;
-constexpr u32 gemv_vectors = 8;
 
 // Where results go: element (vector, row of the matrix).
 template <typename Out>
