@@ -110,7 +110,7 @@ class Operands:
 
     def _implicit(self, token: str) -> Fetch:
         value = implicit(self.regs, token)
-        return lambda chunk: value
+        return lambda chunk: self.regs.lanes_of(value, chunk) if token == "vcc" else value
 
     def _typed(self, token: str, place: Place, operand: Operand, number: int | None, half: int) -> Fetch:
         if token == "m":

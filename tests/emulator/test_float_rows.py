@@ -218,8 +218,3 @@ def test_segments_of_two_over_pi(value: float) -> None:
             bits = int(mpmath.floor(2 / mpmath.pi * mpmath.mpf(2) ** (shift + 53))) & ((1 << 53) - 1)
             scale = -53 - shift + (128 if exponent >= 1968 else 0)
             assert shift > 1148 or found[segment] == float(mpmath.mpf(bits) * mpmath.mpf(2) ** scale)
-
-
-def test_division_is_correctly_rounded() -> None:
-    """The fix-up step yields numerator / denominator."""
-    assert same(run("v_div_fixup_f32", SINGLES, *PAIRS), PAIRS[1] / PAIRS[0])

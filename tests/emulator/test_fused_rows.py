@@ -1,4 +1,4 @@
-"""Products with a sum, fused or not, of one type or mixed; divisions; normalized integers: against exact fractions."""
+"""Products with a sum, fused or not, of one type or mixed; normalized integers: against exact fractions."""
 
 from __future__ import annotations
 
@@ -181,42 +181,6 @@ def test_products_of_mixed_types(target: str, seed: int, mask: int) -> None:
             high = "mixhi" in text
             assert_same(halves(got, high).view(np.float16)[lanes], wanted[lanes], text)
             np.testing.assert_array_equal(halves(got, not high), halves(old[register], not high), text)
-
-
-@every_target
-@few
-@given(seed=seeds)
-def test_steps_of_a_division(target: str, seed: int) -> None:
-    """As compilers write it: right for any operands; a unit off at most before the fix-up where nothing is scaled."""
-    mask = "s[44:45]" if target.startswith("gfx9") else "s44"
-    vcc = "vcc" if target.startswith("gfx9") else "vcc_lo"
-    texts = {}
-    for kind in ("f32", "f64"):
-        pair = kind == "f64"
-        n, d, quotient, out, bottom, top, r, t, q = (
-            f"v[{i}:{i + 1}]" if pair else f"v{i}" for i in (2, 4, 10, 12, 24, 26, 28, 30, 32)
-        )
-        refine = f"v_fma_{kind} {t}, -{bottom}, {r}, 1.0\n v_fma_{kind} {r}, {t}, {r}, {r}\n "
-        texts[kind] = (
-            f"v_div_scale_{kind} {bottom}, {mask}, {d}, {d}, {n}\n v_div_scale_{kind} {top}, {vcc}, {n}, {d}, {n}\n "
-            f"v_rcp_{kind} {r}, {bottom}\n {refine * (2 if pair else 1)}v_mul_{kind} {q}, {top}, {r}\n "
-            f"v_fma_{kind} {t}, -{bottom}, {q}, {top}\n v_fma_{kind} {q}, {t}, {r}, {q}\n "
-            f"v_fma_{kind} {t}, -{bottom}, {q}, {top}\n "
-            f"v_div_fmas_{kind} {out}, {t}, {r}, {q}\n v_div_fixup_{kind} {quotient}, {out}, {d}, {n}"
-        )
-    on, rng = bench(target, texts), np.random.default_rng(seed)
-    for kind in texts:
-        n, d = (floats(rng, kind, on.lanes) for _ in range(2))
-        ordinary = np.abs(rng.standard_normal((2, on.lanes))) + 0.25
-        usual = rng.random(on.lanes) < 0.5
-        n, d = (np.where(usual, o, x).astype(x.dtype) for o, x in zip(ordinary, (n, d), strict=True))
-        outcome = on.run(kind, {2: n, 4: d}, vcc=-1)
-        with np.errstate(all="ignore"):
-            exact = n / d
-        assert_same(outcome.vector(10, DTYPES[kind]), exact, kind)
-        before = outcome.vector(12, DTYPES[kind])
-        assert (np.abs(before - exact)[usual] <= np.spacing(exact[usual])).all()
-        assert not any(outcome.vcc >> lane & 1 for lane in np.flatnonzero(usual).tolist())
 
 
 def normalized(x: float, most: int, least: int) -> int:

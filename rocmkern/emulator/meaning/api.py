@@ -18,8 +18,8 @@ The signature is `destinations = sources`, in the order of `Inst.dst` and `Inst.
     r1 r2 … r32 (lanes rows) that many 32-bit registers, a tuple of i32 vectors; a scalar source is broadcast
 Implicit registers, which are not among the decoded operands:
     ^T     as a source: the destination's old value read as type T (v_fmac_f32: "f32 = f32 f32 ^f32")
-    scc (i1), exec vcc (i64), exec_lo vcc_lo m0 (i32), pc (i64: as source the next instruction's address, as
-    destination a jump), wave (i64: all lanes of this wave size)
+    scc (i1), exec vcc (i64; vcc in a lane-wise row: one bit per lane), exec_lo vcc_lo m0 (i32), pc (i64: as source the
+    next instruction's address, as destination a jump), wave (i64: all lanes of this wave size)
 
 Units:
     valu   lane-wise; the values hold `c.lanes` lanes of the wave (a part of it)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from functools import cache
 from typing import Final
 
+from attrs import frozen
+
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Context, Result, support, valu
 from rocmkern.emulator.meaning.transcendental import keep_nan
-from rocmkern.emulator.meaning.vector_float import INFINITY, SMALLEST_NORMAL, magnitude
+from rocmkern.emulator.meaning.vector_float import INFINITY, SMALLEST_NORMAL, magnitude, quiet, two_sum
 
 _MANTISSA_BITS: Final[dict[str, int]] = {"half": 10, "float": 23, "double": 52}
 _BELOW_ONE: Final[dict[str, int]] = {"half": 0x3BFF, "float": 0x3F7FFFFF, "double": 0x3FEFFFFFFFFFFFFF}
@@ -79,32 +82,118 @@ def exponent_of_double(c: Context, a: Value) -> Result:
     return ordinary.select(exponent, 0).trunc("i32")
 
 
-# A division is scale, reciprocal, refinement and fix-up. The fix-up divides correctly rounded, which is what the
-# whole sequence yields on hardware; so the earlier steps need no scaling.
+@frozen
+class _Division:
+    """The constants of a division's steps: exponents are biased, `step` is what scaling moves them by."""
+
+    step: int
+    far: int  # exponent of the quotient from which its estimate may overflow
+    tiny: int  # exponent of a numerator whose rounding errors may be subnormal
+    lowest: int  # −exponent of a quotient that is half the smallest number or more
+
+
+_DIVISIONS: Final = {"float": _Division(64, 96, 23, 150), "double": _Division(128, 768, 53, 1075)}
+
+
+def _exponent(a: Value) -> Value:
+    return magnitude(a).lshr(_MANTISSA_BITS[a.element])
+
+
+def _quotient_is_subnormal(denominator: Value, numerator: Value, step: int) -> Value:
+    """|numerator| < |denominator| · the smallest normal number, of which neither is 0 and the denominator is normal."""
+    mantissa_bits = _MANTISSA_BITS[numerator.element]
+    bias = INFINITY[numerator.element] >> (mantissa_bits + 1)
+    raised = magnitude(numerator * 2.0**step) + ((bias - 1 - step) << mantissa_bits)
+    return raised.compare("ult", magnitude(denominator))
+
+
 @valu("v_div_scale_f32", "f32 m = f32 f32 f32")
 @valu("v_div_scale_f64", "f64 m = f64 f64 f64")
 def division_scale(c: Context, a: Value, denominator: Value, numerator: Value) -> Result:
-    """The operand as it is; VCC, which asks for the scale to be undone, is 0."""
-    return a, c.constant("i1", 0)
+    """a, which is the denominator or the numerator, times a power of two where a step between would leave the range of
+    normal numbers; VCC where the quotient is so scaled. A NaN where one of them is 0."""
+    division = _DIVISIONS[a.element]
+    up, down = (a * 2.0**power for power in (division.step, -division.step))
+    below, above = _exponent(denominator), _exponent(numerator)
+    far = (above - below).compare("sge", division.far)
+    small = ~far & below.eq(0)
+    finite = magnitude(denominator).compare("ult", INFINITY[a.element])
+    inverse = finite & magnitude(denominator).compare("ugt", INFINITY[a.element] - 2 * SMALLEST_NORMAL[a.element])
+    little = finite & _quotient_is_subnormal(denominator, numerator, division.step)
+    between = ~far & ~small
+    scales_denominator = a.eq(denominator)
+    raised = small | (far & scales_denominator)
+    raised = raised | (between & ~inverse & little.select(a.eq(numerator), above.compare("ule", division.tiny)))
+    # the manuals raise a denominator whose inverse and quotient are both subnormal, which would make it infinite
+    lowered = between & inverse & (~little | scales_denominator)
+    zero = denominator.eq(0.0) | numerator.eq(0.0)
+    result = zero.select(math.nan, raised.select(up, lowered.select(down, a)))
+    return result, ~zero & (far | (between & little))
 
 
-@valu("v_div_fmas_f32", "f32 = f32 f32 f32")
-@valu("v_div_fmas_f64", "f64 = f64 f64 f64")
-def division_step(c: Context, a: Value, b: Value, d: Value) -> Result:
-    return c.fma(a, b, d)
+@support("lowered_sum_f32", "f32 = f32 f32 f32")
+def lowered_sum(c: Context, a: Value, b: Value, d: Value) -> Value:
+    """a · b + d times 2⁻⁶⁴ (f64: 2⁻¹²⁸), rounded once.
+
+    The sum rounded, then lowered, may lie half way between two subnormal numbers where the exact one does not; what
+    the first rounding lost (exact by Knuth's and Dekker's sums) then says which way to go."""
+    step = _DIVISIONS[d.element].step
+    total = c.fma(a, b, d)
+    product = a * b
+    high, low = two_sum(product, d)
+    lost = (high - total) + (low + c.fma(a, b, -product))
+    result = total * 2.0**-step
+    left = total - result * 2.0**step
+    tie = (left.like(2.0**step) * _smallest_subnormal(c, d)).compare("oeq", c.intrinsic("fabs", left) * 2.0)
+    outward = tie & (left.as_int() ^ lost.as_int()).compare("sge", 0) & lost.compare("one", 0.0)
+    moved = (left.as_int() ^ total.as_int()).compare("sge", 0).select(result.as_int() + 1, result.as_int() - 1)
+    return outward.select(moved.bits(d.element), result)
 
 
-@valu("v_div_fixup_f32", "f32 = f32 f32 f32")
-@valu("v_div_fixup_f64", "f64 = f64 f64 f64")
-def division(c: Context, quotient: Value, denominator: Value, numerator: Value) -> Result:
-    """numerator / denominator, correctly rounded."""
-    return numerator / denominator
+@support("lowered_sum_f64", "f64 = f64 f64 f64")
+def lowered_sum_of_doubles(c: Context, a: Value, b: Value, d: Value) -> Value:
+    return lowered_sum(c, a, b, d)
+
+
+def _smallest_subnormal(c: Context, like: Value) -> Value:
+    return c.constant(like.as_int().element, 1).bits(like.element)
+
+
+@valu("v_div_fmas_f32", "f32 = f32 f32 f32 vcc")
+@valu("v_div_fmas_f64", "f64 = f64 f64 f64 vcc")
+def division_step(c: Context, a: Value, b: Value, d: Value, scaled: Value) -> Result:
+    """a · b + d, in lanes of VCC times 2⁶⁴ (f64: 2¹²⁸) where d is 2 or more, else divided by it; one rounding.
+    A sum that overflows stays infinite."""
+    w, step = c.writer, _DIVISIONS[d.element].step
+    result = w.variable(c.fma(a, b, d))
+    some = w.emit(f"bitcast {scaled.type} {scaled.text} to i{c.lanes}", f"i{c.lanes}")
+    with w.when(some.ne(0)):
+        plain = result.get()
+        low = c.support(f"lowered_sum_f{d.width}", d.element, a, b, d)
+        large = _exponent(d).compare("ugt", INFINITY[d.element] >> (_MANTISSA_BITS[d.element] + 1))
+        result.set(scaled.select(large.select(plain * 2.0**step, low), plain))
+    return result.get()
 
 
 @valu("v_div_fixup_f16 v_div_fixup_legacy_f16", "f16 = f16 f16 f16")
-def division_half(c: Context, quotient: Value, denominator: Value, numerator: Value) -> Result:
-    """numerator / denominator, correctly rounded."""
-    return (numerator.cast("fpext", "float") / denominator.cast("fpext", "float")).cast("fptrunc", "half")
+@valu("v_div_fixup_f32", "f32 = f32 f32 f32")
+@valu("v_div_fixup_f64", "f64 = f64 f64 f64")
+def division(c: Context, quotient: Value, denominator: Value, numerator: Value) -> Result:
+    """The quotient with the sign that it has to have; what it has to be where an operand is 0, infinite or NaN, and
+    0 where the exponents say that it is below every number."""
+    infinity, sign_bit = INFINITY[quotient.element], 1 << (quotient.width - 1)
+    sign = (denominator.as_int() ^ numerator.as_int()) & sign_bit
+    over, under = magnitude(numerator), magnitude(denominator)
+    # infinite estimates become NaN in the steps of the refinement
+    size = quotient.is_nan().select(infinity, magnitude(quotient))
+    if quotient.element in _DIVISIONS:
+        lowest = -_DIVISIONS[quotient.element].lowest
+        size = (_exponent(numerator) - _exponent(denominator)).compare("slt", lowest).select(0, size)
+    size = (under.eq(0) | over.eq(infinity)).select(infinity, size)
+    size = (under.eq(infinity) | over.eq(0)).select(0, size)
+    undefined = (over.eq(0) & under.eq(0)) | (over.eq(infinity) & under.eq(infinity))
+    result = undefined.select(math.nan, (sign | size).bits(quotient.element))
+    return numerator.is_nan().select(quiet(numerator), denominator.is_nan().select(quiet(denominator), result))
 
 
 _TWO_OVER_PI_BITS: Final = 1201
