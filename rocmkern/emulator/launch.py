@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from typing import Final
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import layout as at
-from rocmkern.emulator.arena import Arena
 from rocmkern.errors import UnsupportedInstruction
 
 Dims = tuple[int, int, int]
@@ -24,7 +22,6 @@ SWIZZLED: Final = 1 << 31  # word 1 of a resource: the private segment
 KEEP: Final = 0x1F80  # MXCSR: exceptions masked, to nearest, denormals kept
 FLUSH: Final = KEEP | 1 << 15 | 1 << 6
 TTMP: Final = 108
-put_u64: Final = struct.Struct("<Q").pack_into
 ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
 DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
 SCRATCH_LANES: Final = 64
@@ -111,7 +108,7 @@ class Plan:
     wave_bytes: int  # of each
     lds_bytes: int
     private_bytes: int  # of a lane
-    arguments: bytes
+    arguments: bytes  # the kernarg segment with its hidden part
     explicit_bytes: int
     packet: bytes
     scalars: bytes
@@ -138,40 +135,13 @@ class Plan:
     def argument_block(self, explicit: bytes) -> bytes:
         """The kernarg segment: what the caller packed, and the hidden arguments."""
         count = self.explicit_bytes or len(explicit)
+        if count >= len(self.arguments):
+            return explicit[:count]
         return explicit[:count] + self.arguments[count:]
 
     def dispatch_packet(self, descriptor: int, kernarg: int) -> bytes:
         """The AQL packet that `dispatch_ptr` points to."""
         return self.packet + struct.pack("<QQQQ", descriptor, kernarg, 0, 0)
-
-
-@define(eq=False)
-class Space:
-    """Where a launch lies: its record, the first scalar registers, the kernel's arguments and the dispatch packet."""
-
-    arena: Arena
-    room: int  # bytes for arguments
-    kernarg: int = field(init=False)
-    record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.LAUNCH_SIZE))
-    words: memoryview = field(init=False)  # of the record
-    _scalars: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(SCALAR_BYTES))
-    scalars: int = field(init=False)  # their address
-
-    def __attrs_post_init__(self) -> None:
-        self.kernarg = self.arena.alloc(self.room + PACKET_BYTES + 64)
-        self.words = memoryview(self.record).cast("B").cast("I")
-        self.scalars = ctypes.addressof(self._scalars)
-
-    def lay(self, plan: Plan, block: bytes, descriptor: int) -> None:
-        """Write what the kernel finds when it starts."""
-        self.arena.view(self.kernarg, len(block))[:] = block
-        ctypes.memmove(self._scalars, plan.scalars, len(plan.scalars))
-        if plan.kernarg_place is not None:
-            put_u64(self._scalars, plan.kernarg_place, self.kernarg)
-        if plan.packet_place is not None:
-            packet = self.kernarg + -(-len(block) // 64) * 64
-            self.arena.view(packet, PACKET_BYTES)[:] = plan.dispatch_packet(descriptor, self.kernarg)
-            put_u64(self._scalars, plan.packet_place, packet)
 
 
 def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:

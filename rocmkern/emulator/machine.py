@@ -17,12 +17,13 @@ from attrs import define, field, frozen
 
 from rocmkern.codeobject import Kernel, read
 from rocmkern.emulator import layout as at
-from rocmkern.emulator.arena import Arena, address_of, reserve
-from rocmkern.emulator.launch import Dims, Geometry, Plan, Space, plan, put_u64
+from rocmkern.emulator.arena import Arena
+from rocmkern.emulator.launch import Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
-from rocmkern.emulator.program import Program
-from rocmkern.emulator.shadow import AFTER_FREE, LDS_RECORD_BYTES, RACE, UNALLOCATED, UNWRITTEN
+from rocmkern.emulator.program import Program, warn_of_failures
+from rocmkern.emulator.shadow import AFTER_FREE, RACE, UNALLOCATED, UNWRITTEN
+from rocmkern.emulator.space import Space, Start, Worker
 from rocmkern.emulator.threads import Threads
 from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
@@ -37,66 +38,7 @@ PATIENCE: Final = 4  # time slices of one workgroup before others get a turn
 MOST_WAITING_BYTES: Final = 1 << 28  # of workgroups that take turns on one thread
 HELPERS_FROM_S: Final = 2e-4  # expected work that is worth waking other threads for
 TIMEOUT_S: Final = 600.0
-LDS_SLACK: Final = 64
 BARRIER_BYTES: Final = 4  # of the instruction
-
-
-@define(eq=False)
-class Worker:
-    """One thread's memory for the waves, LDS and scratch of a workgroup."""
-
-    record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.WORKER_SIZE))
-    address: int = field(init=False)
-    _words: memoryview = field(init=False)
-    _memory: dict[str, object] = field(factory=dict)
-    _sizes: dict[str, int] = field(factory=dict)
-    _addresses: dict[str, int] = field(factory=dict)
-
-    def __attrs_post_init__(self) -> None:
-        self.address = ctypes.addressof(self.record)
-        self._words = memoryview(self.record).cast("B").cast("q")
-
-    def memory(self, name: str, size: int) -> int:
-        """Address of at least `size` bytes, kept between launches."""
-        if self._sizes.get(name, -1) < size:
-            memory = reserve(-(-max(size, 1) // 65536) * 65536)
-            self._memory[name], self._sizes[name] = memory, size
-            self._addresses[name] = address_of(memory)
-        return self._addresses[name]
-
-    def prepare(self, launch: int, waves: int, lds: int, scratch: int, lds_shadow: int) -> None:
-        _WORKER(
-            self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", waves),
-            self.memory("lds", lds + LDS_SLACK), self.memory("scratch", scratch), 0, 0,
-            self.memory("lds shadow", lds_shadow) if lds_shadow else 0, 0,
-        )  # fmt: skip
-
-    def pause(self) -> None:
-        """`run` returns at the next barrier that a workgroup passes."""
-        self._words[at.WORKER_PAUSE // 8] = 1
-
-    @property
-    def quota(self) -> int:
-        """Workgroups to finish before `run` returns."""
-        return self._words[at.WORKER_QUOTA // 8]
-
-    @quota.setter
-    def quota(self, groups: int) -> None:
-        self._words[at.WORKER_QUOTA // 8] = groups
-
-    @property
-    def wave_number(self) -> int:
-        """The wave that `run` stopped at; the one after it where it ran out of fuel."""
-        return ctypes.c_uint32.from_address(self.address + at.WORKER_WAVE).value
-
-    @property
-    def is_in_group(self) -> bool:
-        """Whether a workgroup is under way."""
-        return bool(ctypes.c_uint32.from_address(self.address + at.WORKER_ACTIVE).value)
-
-    def wave(self, number: int, stride: int) -> int:
-        """Address of a wave."""
-        return self._addresses["waves"] + number * stride
 
 
 def next_pc(wave: int) -> int:
@@ -105,16 +47,7 @@ def next_pc(wave: int) -> int:
     return ctypes.c_uint64.from_address(operation + at.OP_PC).value
 
 
-_WORKER: Final = struct.Struct("<QIIIIQQQqqQQ").pack_into
 _LAUNCH: Final = struct.Struct("<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQI")
-
-
-@frozen
-class Start:
-    """How a kernel's launches with one geometry begin on a machine."""
-
-    plan: Plan
-    record: bytes  # all but where the scalar registers are, where the arena ends, and the fuel
 
 
 @frozen
@@ -225,10 +158,9 @@ class Machine:
         start = entry.start(self, grid, block, shared_bytes)
         if start is None:
             return
-        arguments = start.plan.argument_block(kernarg)
-        space = self._take_space(len(arguments))
+        space = self._take_space(max(len(kernarg), len(start.plan.arguments)))
         try:
-            Launch(self, entry, start.plan, space).run(arguments, start.record)
+            Launch(self, entry, start.plan, space).run(start, kernarg)
         finally:
             self._return_space(space)
 
@@ -239,13 +171,14 @@ class Machine:
                 return self._spaces.pop()
             except IndexError:
                 nbytes = ARGUMENT_BYTES
-        return Space(self.arena, nbytes)
+        return Space(self.arena, nbytes, self.take_worker())
 
     def _return_space(self, space: Space) -> None:
         if not self.checked and space.room == ARGUMENT_BYTES:
             self._spaces.append(space)
         else:
             self.arena.free(space.kernarg)
+            self.return_worker(space.worker)
 
     def take_worker(self) -> Worker:
         with self._idle_lock:
@@ -270,38 +203,39 @@ class Launch:
     def _program(self) -> Program:
         return self.entry.module.program
 
-    def run(self, arguments: bytes, record: bytes) -> None:
-        kernel, program, space = self.entry.kernel, self._program, self.space
-        program.entry(kernel, kernel.wave_size)
-        space.lay(self.plan, arguments, program.base + kernel.descriptor_address)
-        ctypes.memmove(space.record, record, len(record))
-        put_u64(space.record, at.LAUNCH_SCALARS, space.scalars)
-        put_u64(space.record, at.LAUNCH_ARENA_END, self.machine.arena.end)
-        put_u64(space.record, at.LAUNCH_FUEL, COMPILED_FUEL if program.is_compiled(kernel) else FUEL)
-        self._deadline = time.monotonic() + self.machine.timeout_s
-        self._drive()
+    def run(self, start: Start, kernarg: bytes) -> None:
+        """Run everything: a first few workgroups here, the others on all threads where that is worth it."""
+        kernel, program, space, checked = self.entry.kernel, self._program, self.space, self.machine.checked
+        warn_of_failures()
+        fuel = COMPILED_FUEL if program.is_compiled(kernel) else FUEL
+        space.lay(start, kernarg, fuel, program.base + kernel.descriptor_address, checked=checked)
+        if program.expects_zeros(kernel):
+            self._drive(None)
+        else:
+            took = self._slice(space.worker, FIRST_QUOTA)
+            if took is not None:
+                self._drive(took)
         if self._has_fault:
             self._raise_fault()
 
-    def _prepare(self, worker: Worker) -> None:
-        begin = self.plan
-        worker.prepare(
-            ctypes.addressof(self.space.record), begin.waves * begin.wave_bytes, begin.lds_bytes, begin.scratch_bytes,
-            (begin.lds_bytes + 1) * LDS_RECORD_BYTES if self.machine.checked else 0,
-        )  # fmt: skip
+    def _take_worker(self) -> Worker:
+        worker = self.machine.take_worker()
+        worker.prepare(ctypes.addressof(self.space.record), self.plan, checked=self.machine.checked)
+        return worker
 
-    def _drive(self) -> None:
-        """Run everything: a first few workgroups here, the others on all threads where that is worth it."""
-        crew = deque([self.machine.take_worker()])
-        self._prepare(crew[0])
+    def _dismiss(self, worker: Worker) -> None:
+        if worker is not self.space.worker:
+            self.machine.return_worker(worker)
+
+    def _drive(self, took: float | None) -> None:
+        """Run what the first workgroups, which took so long, have left; from the start for None."""
+        self._deadline = time.monotonic() + self.machine.timeout_s
+        crew = deque([self.space.worker])
         helpers: list[Future[None]] = []
         try:
-            if self._program.expects_zeros(self.entry.kernel):
+            if took is None:
                 self._begin_all(crew)
                 self._slices(crew, SLICE_S)
-                return
-            took = self._slice(crew[0], FIRST_QUOTA)
-            if took is None:
                 return
             left = self.plan.groups - self._started
             expected = left * took / FIRST_QUOTA
@@ -328,7 +262,8 @@ class Launch:
                 except BaseException as error:  # Ctrl-C: they use what the launch gives back when it ends
                     self._stop()
                     interrupt = error
-            self._dismiss(crew)
+            for worker in crew:
+                self._dismiss(worker)
             if interrupt is not None:
                 raise interrupt
         for helper in helpers:
@@ -340,19 +275,15 @@ class Launch:
         return min(ctypes.c_int64.from_buffer(self.space.record, at.LAUNCH_NEXT_GROUP).value, self.plan.groups)
 
     def _help(self) -> None:
-        crew = deque([self.machine.take_worker()])
-        self._prepare(crew[0])
+        crew = deque([self._take_worker()])
         try:
             self._slices(crew, SLICE_S)
         except BaseException:
             self._stop()
             raise
         finally:
-            self._dismiss(crew)
-
-    def _dismiss(self, crew: deque[Worker]) -> None:
-        for worker in crew:
-            self.machine.return_worker(worker)
+            for worker in crew:
+                self._dismiss(worker)
 
     def _slices(self, crew: deque[Worker], group_s: float) -> None:
         """Run until nothing is left, in pieces short enough for Ctrl-C and the time limit.
@@ -369,7 +300,7 @@ class Launch:
                     raise self._overdue(crew)
                 if self._is_stopped:
                     return
-                self.machine.return_worker(crew.popleft())
+                self._dismiss(crew.popleft())
                 turns = PATIENCE - 1
                 continue
             if self._is_overdue:
@@ -388,8 +319,7 @@ class Launch:
             enough = self._started == self.plan.groups or not self._has_room(crew)
             if took is None or enough or self._is_overdue:
                 return
-            crew.append(self.machine.take_worker())
-            self._prepare(crew[-1])
+            crew.append(self._take_worker())
 
     def _has_room(self, crew: deque[Worker]) -> bool:
         return len(crew) * self.plan.worker_bytes < MOST_WAITING_BYTES
@@ -397,8 +327,7 @@ class Launch:
     def _give_way(self, crew: deque[Worker]) -> int:
         """Put another workgroup first, a new one where one is left: how many turns it has had."""
         if self._started < self.plan.groups and self._has_room(crew):
-            crew.appendleft(self.machine.take_worker())
-            self._prepare(crew[0])
+            crew.appendleft(self._take_worker())
             return 0
         crew.rotate(-1)
         return PATIENCE - 1

@@ -29,6 +29,12 @@ KERNEL void affine(unsigned n, const float *x, float *out, float mul, float add)
 """
 
 
+SIZES = """
+KERNEL void sizes(unsigned *out) {
+    out[__builtin_amdgcn_workitem_id_x()] = __builtin_amdgcn_workgroup_size_x();
+}
+"""
+
 # few enough bits that the sum below is exact in f64: rounding twice would differ from the fused operation
 EXACT = st.integers(-8192, 8192).map(lambda i: i / 1024)
 
@@ -44,6 +50,19 @@ def test_affine_equals_numpy(target: str, n: int, mul: float, add: float) -> Non
     fused = (x.astype(np.float64) * np.float32(mul) + np.float32(add)).astype(np.float32)
     np.testing.assert_array_equal(out[:n], fused[:n])
     assert (out[n:] == -7).all()
+
+
+def test_equal_launches_are_equal_whatever_ran_between() -> None:
+    """What is kept of a launch follows the memory of the waves, which a larger workgroup replaces."""
+    on = Machine("gfx942", compiles=False)
+    device = Bench(on, on.load(compile_hip(AFFINE + SIZES, "gfx942")))
+    x = np.arange(64, dtype=np.float32)
+    for block in (64, 1024, 64, 1024, 128):
+        out, sizes = np.zeros(64, np.float32), np.zeros(block, np.uint32)
+        device.run("affine", np.uint32(64), x, out, np.float32(block), np.float32(1))
+        device.run("sizes", sizes, block=block, shared_bytes=block * 60)
+        np.testing.assert_array_equal(out, x * block + 1)
+        assert (sizes == block).all()
 
 
 def test_store_outside_every_allocation_is_a_fault() -> None:

@@ -1,0 +1,156 @@
+"""The memory of a launch: what a kernel finds when it starts, and each thread's place for a workgroup."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Final
+
+from attrs import define, field, frozen
+
+from rocmkern.emulator import layout as at
+from rocmkern.emulator.arena import Arena, address_of, reserve
+from rocmkern.emulator.launch import PACKET_BYTES, SCALAR_BYTES, Plan
+from rocmkern.emulator.shadow import LDS_RECORD_BYTES
+
+REMEMBERED_IMAGES: Final = 1024
+LDS_SLACK: Final = 64
+_put_u64: Final = struct.Struct("<Q").pack_into
+_WORKER: Final = struct.Struct("<QIIIIQQQqqQQ").pack_into
+
+
+@frozen(eq=False)
+class Start:
+    """How a kernel's launches with one geometry begin on a machine."""
+
+    plan: Plan
+    record: bytes  # all but where the scalar registers are, where the arena ends, and the fuel
+
+
+@define(eq=False)
+class Worker:
+    """One thread's memory for the waves, LDS and scratch of a workgroup."""
+
+    record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.WORKER_SIZE))
+    address: int = field(init=False)
+    view: memoryview = field(init=False)  # of the record
+    _words: memoryview = field(init=False)
+    _memory: dict[str, object] = field(factory=dict)
+    _sizes: dict[str, int] = field(factory=dict)
+    _addresses: dict[str, int] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.address = ctypes.addressof(self.record)
+        self.view = memoryview(self.record).cast("B")
+        self._words = self.view.cast("q")
+
+    def memory(self, name: str, size: int) -> int:
+        """Address of at least `size` bytes, kept between launches."""
+        if self._sizes.get(name, -1) < size:
+            memory = reserve(-(-max(size, 1) // 65536) * 65536)
+            self._memory[name], self._sizes[name] = memory, size
+            self._addresses[name] = address_of(memory)
+        return self._addresses[name]
+
+    def prepare(self, launch: int, plan: Plan, *, checked: bool) -> None:
+        """Begin work on the launch whose record is there."""
+        lds_shadow = (plan.lds_bytes + 1) * LDS_RECORD_BYTES if checked else 0
+        _WORKER(
+            self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", plan.waves * plan.wave_bytes),
+            self.memory("lds", plan.lds_bytes + LDS_SLACK), self.memory("scratch", plan.scratch_bytes), 0, 0,
+            self.memory("lds shadow", lds_shadow) if checked else 0, 0,
+        )  # fmt: skip
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where its memory is now."""
+        return tuple(self._addresses.values())
+
+    def pause(self) -> None:
+        """`run` returns at the next barrier that a workgroup passes."""
+        self._words[at.WORKER_PAUSE // 8] = 1
+
+    @property
+    def quota(self) -> int:
+        """Workgroups to finish before `run` returns."""
+        return self._words[at.WORKER_QUOTA // 8]
+
+    @quota.setter
+    def quota(self, groups: int) -> None:
+        self._words[at.WORKER_QUOTA // 8] = groups
+
+    @property
+    def wave_number(self) -> int:
+        """The wave that `run` stopped at; the one after it where it ran out of fuel."""
+        return ctypes.c_uint32.from_address(self.address + at.WORKER_WAVE).value
+
+    @property
+    def is_in_group(self) -> bool:
+        """Whether a workgroup is under way."""
+        return bool(ctypes.c_uint32.from_address(self.address + at.WORKER_ACTIVE).value)
+
+    def wave(self, number: int, stride: int) -> int:
+        """Address of a wave."""
+        return self._addresses["waves"] + number * stride
+
+
+@define(eq=False)
+class Space:
+    """Where a launch lies: its record with the first scalar registers, the kernel's arguments with the dispatch packet,
+    and the place of the thread that launches.
+
+    What equal launches begin with is kept as bytes: laying one down is a copy, and calls through ctypes cost more.
+    """
+
+    arena: Arena
+    room: int  # bytes for arguments
+    worker: Worker
+    kernarg: int = field(init=False)
+    record: ctypes.Array[ctypes.c_char] = field(init=False)
+    words: memoryview = field(init=False)  # of the record
+    _scalars: int = field(init=False)  # their address
+    _view: memoryview = field(init=False)  # of record and scalars
+    _quads: memoryview = field(init=False)
+    _arguments: memoryview = field(init=False)
+    _images: dict[Start, tuple[bytes, bytes]] = field(init=False, factory=dict)  # of record and scalars, of the worker
+
+    def __attrs_post_init__(self) -> None:
+        self.kernarg = self.arena.alloc(self.room + PACKET_BYTES + 64)
+        self._arguments = self.arena.view(self.kernarg, self.room)
+        self.record = ctypes.create_string_buffer(at.LAUNCH_SIZE + SCALAR_BYTES)
+        self._view = memoryview(self.record).cast("B")
+        self._quads, self.words = self._view.cast("Q"), self._view.cast("I")
+        self._scalars = ctypes.addressof(self.record) + at.LAUNCH_SIZE
+
+    def lay(self, start: Start, explicit: bytes, fuel: int, descriptor: int, *, checked: bool) -> None:
+        """Write what the kernel finds when it starts."""
+        image, of_worker = self._images.get(start) or self._image(start, checked=checked)
+        self._view[:] = image
+        self.worker.view[:] = of_worker
+        self._quads[at.LAUNCH_ARENA_END // 8] = self.arena.end
+        self._quads[at.LAUNCH_FUEL // 8] = fuel
+        block = start.plan.argument_block(explicit)
+        self._arguments[: len(block)] = block
+        if start.plan.packet_place is not None:
+            self.arena.view(self._packet, PACKET_BYTES)[:] = start.plan.dispatch_packet(descriptor, self.kernarg)
+
+    @property
+    def _packet(self) -> int:
+        """Where the dispatch packet goes: behind the arguments."""
+        return self.kernarg + -(-self.room // 64) * 64
+
+    def _image(self, start: Start, *, checked: bool) -> tuple[bytes, bytes]:
+        before = self.worker.places
+        self.worker.prepare(ctypes.addressof(self.record), start.plan, checked=checked)
+        if len(self._images) >= REMEMBERED_IMAGES or self.worker.places != before:
+            self._images.clear()
+        plan, image = start.plan, bytearray(len(self._view))
+        image[: len(start.record)] = start.record
+        image[at.LAUNCH_SIZE :] = plan.scalars
+        _put_u64(image, at.LAUNCH_SCALARS, self._scalars)
+        if plan.kernarg_place is not None:
+            _put_u64(image, at.LAUNCH_SIZE + plan.kernarg_place, self.kernarg)
+        if plan.packet_place is not None:
+            _put_u64(image, at.LAUNCH_SIZE + plan.packet_place, self._packet)
+        found = self._images[start] = bytes(image), bytes(self.worker.view)
+        return found
