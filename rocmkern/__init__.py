@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import rocmkern.linalg as linalg  # so it is public to type checkers, as the others are by `*`
+    import rocmkern.fft as fft  # so it is public to type checkers, as the others are by `*`
+    import rocmkern.linalg as linalg
     from rocmkern.build.jit import compile as compile
     from rocmkern.constants import *
     from rocmkern.drivers import *
@@ -104,7 +105,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _HOME = {name: f"rocmkern.{module}" for module, names in _NAMES.items() for name in names}
 
-_EXTENSIONS = ("linalg",)  # the standard's, modules of their own
+_EXTENSIONS = ("fft", "linalg")  # the standard's, modules of their own
 
 __all__ = sorted(_HOME)
 

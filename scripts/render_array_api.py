@@ -43,10 +43,11 @@ TAIL = """
 - Sorting is always stable; NaN is the largest value. `argmax` and `argmin` give the first occurrence.
 - A Python integer outside an integer dtype is an `OverflowError`, an index outside its axis an `IndexError`.
 - Strides count elements.
+- A transform of `fft` takes real numbers where the standard asks for complex ones, of integers and bool in float32;
+  float16 and bfloat16 are a `TypeError`.
 
 ## What is missing
 
-- The extension `fft`.
 - DLPack from host memory copies on the emulator too: its kernels reach one reserved range of addresses only,
   so that no wrong access can hurt the process, and another library's pages can't be moved into it. DLPack to NumPy and
   PyTorch shares.

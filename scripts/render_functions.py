@@ -30,7 +30,7 @@ CHAPTERS = {
     "tuned": "Kernels chosen by measurement",
     "specialized": "Kernels for one shape",
 }
-EXTENSIONS = {"linalg": "Linear algebra"}
+EXTENSIONS = {"linalg": "Linear algebra", "fft": "Fourier transforms"}
 TAKES = {
     "float": "Floats; other dtypes become float32.",
     "numeric": "Numbers.",

@@ -12,7 +12,7 @@ LAYERS = (
     ("models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),
-    ("linalg",),
+    ("fft", "linalg"),
     ("ops",),
     ("tensor", "layout", "promotion", "dlpack", "constants"),
     ("kernels",),

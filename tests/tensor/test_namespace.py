@@ -31,6 +31,7 @@ FUNCTIONS = [n for n in STANDARD if inspect.isfunction(getattr(array_api_strict,
 def test_every_name_is_there() -> None:
     """No name of the standard is missing."""
     assert [n for n in STANDARD if not hasattr(rk, n)] == []
+    assert [n for n in page.extension_names("fft") if not hasattr(rk.fft, n)] == []
     assert rk.__array_api_version__ == array_api_strict.__array_api_version__ == "2025.12"
 
 

@@ -1,0 +1,19 @@
+// fft: discrete Fourier transforms of lines, and the tables of roots of unity that they multiply by.
+#include "include/fft.hpp"
+
+namespace rk {
+
+#define FFT_LINES(T, F)                                                                                          \
+    RK_BLOCK_KERNEL(fft_block_size<F>)                                                                           \
+    fft_lines_##T(const F *src, F *dst, const u64 *plan, f64 scale, const T *roots, const T *load_factor,        \
+                  const T *between, const T *store_factor, const T *coarse, const T *fine) {                     \
+        fft_lines<F>(src, dst, plan, scale, roots, load_factor, between, store_factor, coarse, fine);            \
+    }
+#define FFT_ROOTS(T) \
+    RK_KERNEL fft_roots_##T(u64 numel, u64 step, u64 n, T *out) { fft_roots(numel, step, n, out); }
+#define FFT_CHIRP(T) \
+    RK_KERNEL fft_chirp_##T(u64 numel, u64 n, T *out) { fft_chirp(numel, n, out); }
+
+#include "instances/fft.inc"
+
+}  // namespace rk

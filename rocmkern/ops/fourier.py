@@ -1,0 +1,230 @@
+"""Discrete Fourier transforms, as the array API standard's extension `fft` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Literal, TypeAlias
+
+from rocmkern.dtypes import DType, float64
+from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.layout import normal_axes, normal_axis, normal_integer
+from rocmkern.ops.casting import cast, duplicate
+from rocmkern.ops.creation import arange
+from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.manipulation import concat, roll
+from rocmkern.ops.rows_binary import divide
+from rocmkern.ops.transforms import Kind, along, as_spectrum, complex_of
+from rocmkern.promotion import DEFAULT_FLOAT
+from rocmkern.runtime.device import DeviceLike
+from rocmkern.tensor import Tensor
+
+Norm: TypeAlias = Literal["backward", "ortho", "forward"]
+_NORMS = ("backward", "ortho", "forward")
+
+
+def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The transform along an axis, cut or filled with zeros to n elements; real values are complex ones without an
+    imaginary part.
+    """
+    return _one("fft", x, n, axis, norm, "complex")
+
+
+def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of fft."""
+    return _one("ifft", x, n, axis, norm, "complex", inverse=True)
+
+
+def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The first n//2+1 elements of the transform of real values; the others are their conjugates."""
+    return _one("rfft", _real("rfft", x), n, axis, norm, "to_half")
+
+
+def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of rfft: n real values, by default 2·(m-1) from m elements. An imaginary part of the first element
+    counts for nothing, nor does one of the last where n is even.
+    """
+    return _one("irfft", x, n, axis, norm, "from_half", inverse=True)
+
+
+def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The n real values that a row transforms to whose second half is the conjugate of the first, the one given."""
+    return _one("hfft", x, n, axis, norm, "from_half")
+
+
+def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of hfft: the first n//2+1 elements."""
+    return _one("ihfft", _real("ihfft", x), n, axis, norm, "to_half", inverse=True)
+
+
+def fftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The transform along several axes, by default all; each is cut or filled with zeros to the length that s gives."""
+    return _every("fftn", x, s, axes, norm, inverse=False)
+
+
+def ifftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of fftn."""
+    return _every("ifftn", x, s, axes, norm, inverse=True)
+
+
+def rfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The transform of real values along several axes: of the last one named the first half, as rfft gives it."""
+    spectrum = as_spectrum("rfftn", _real("rfftn", x))
+    *others, (at, n) = _lengths("rfftn", x, s, axes, at_least=1)
+    half = _single("rfftn", spectrum, at, n, norm, "to_half", inverse=False)
+    return _axes("rfftn", half, others, norm, inverse=False)
+
+
+def irfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of rfftn: real values, by default 2·(m-1) along the last axis named, of m elements."""
+    spectrum = as_spectrum("irfftn", as_tensor("irfftn", x))
+    *others, (at, n) = _lengths("irfftn", x, s, axes, at_least=1)
+    whole = _axes("irfftn", spectrum, others, norm, inverse=True)
+    return _single("irfftn", whole, at, n, norm, "from_half", inverse=True)
+
+
+def fft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """fftn along two axes, the last ones by default."""
+    return fftn(x, s=s, axes=axes, norm=norm)
+
+
+def ifft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """ifftn along two axes, the last ones by default."""
+    return ifftn(x, s=s, axes=axes, norm=norm)
+
+
+def rfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """rfftn along two axes, the last ones by default."""
+    return rfftn(x, s=s, axes=axes, norm=norm)
+
+
+def irfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """irfftn along two axes, the last ones by default."""
+    return irfftn(x, s=s, axes=axes, norm=norm)
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """The frequencies of a transform of n samples that lie d apart, the negative ones last."""
+    length = _length("fftfreq", n)
+    positive = arange(0, (length + 1) // 2, dtype=float64, device=device)
+    negative = arange(-(length // 2), 0, dtype=float64, device=device)
+    return _frequencies("fftfreq", concat([positive, negative]), length, d, dtype)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """The frequencies of what rfft gives of n samples that lie d apart."""
+    length = _length("rfftfreq", n)
+    return _frequencies("rfftfreq", arange(0, length // 2 + 1, dtype=float64, device=device), length, d, dtype)
+
+
+def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """The halves of axes exchanged, by default of all, so that the frequency 0 is in the middle."""
+    return _shifted("fftshift", x, axes, 1)
+
+
+def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """The inverse of fftshift, from which it differs for odd lengths."""
+    return _shifted("ifftshift", x, axes, -1)
+
+
+def _one(
+    operation: str, x: Tensor, n: int | None, axis: int, norm: Norm, kind: Kind, *, inverse: bool = False
+) -> Tensor:
+    at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
+    length = None if n is None else _length(operation, n)
+    return _single(operation, as_spectrum(operation, x), at, length, norm, kind, inverse=inverse)
+
+
+def _single(operation: str, x: Tensor, at: int, n: int | None, norm: Norm, kind: Kind, *, inverse: bool) -> Tensor:
+    """One transform along an axis from the front; n is None for the length that the tensor has."""
+    if norm not in _NORMS:
+        raise ValueError(f"{operation}: norm {norm!r}; use {', '.join(_NORMS)}")
+    m = x.shape[at]
+    if n is None:
+        n = 2 * (m - 1) if kind == "from_half" else m
+    if n < 1:
+        raise ShapeError(f"{operation}: {m} elements on axis {at} give {n}; give the length wanted, 1 or more")
+    whole = norm == ("backward" if inverse else "forward")
+    scale = 1 / n if whole else 1 / sqrt(n) if norm == "ortho" else 1.0
+    return along(x, at, n, kind, inverse, scale)
+
+
+def _every(
+    operation: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, *, inverse: bool
+) -> Tensor:
+    spectrum = as_spectrum(operation, as_tensor(operation, x))
+    return _axes(operation, spectrum, _lengths(operation, x, s, axes, at_least=0), norm, inverse=inverse)
+
+
+def _axes(operation: str, x: Tensor, lengths: Sequence[tuple[int, int | None]], norm: Norm, *, inverse: bool) -> Tensor:
+    """The transforms along axes, the last one first; a copy where there are none."""
+    if not lengths and not x.dtype.is_complex:
+        return cast(x, complex_of(x.dtype))
+    result = x
+    for at, n in reversed(lengths):
+        result = _single(operation, result, at, n, norm, "complex", inverse=inverse)
+    return result if result is not x else duplicate(x)
+
+
+def _lengths(
+    operation: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, *, at_least: int
+) -> list[tuple[int, int | None]]:
+    """Axes from the front, and the length wanted of each; None for the one that it has."""
+    if s is not None and axes is None:
+        raise ShapeError(f"{operation}: s {tuple(s)} without axes; name the axes too")
+    order = normal_axes(axes, x.ndim, operation)
+    if len(order) < at_least:
+        raise ShapeError(f"{operation}: no axes of {x.ndim} dimensions; name one at least")
+    if s is None:
+        return [(at, None) for at in order]
+    if len(s) != len(order):
+        raise ShapeError(f"{operation}: s {tuple(s)} for axes {order}; give a length for each")
+    wanted = [normal_integer(n, operation, "s") for n in s]
+    return [(at, None if n == -1 else _length(operation, n)) for at, n in zip(order, wanted, strict=True)]
+
+
+def _length(operation: str, n: int) -> int:
+    length = normal_integer(n, operation, "n")
+    if length < 1:
+        raise ShapeError(f"{operation}: length {length}; it takes 1 or more")
+    return length
+
+
+def _real(operation: str, x: Tensor) -> Tensor:
+    if as_tensor(operation, x).dtype.is_complex:
+        other = "ifft" if operation == "ihfft" else operation[1:]
+        raise DTypeError(f"{operation}: dtype {x.dtype}; it takes real values, use {other}")
+    return x
+
+
+def _frequencies(operation: str, numbers: Tensor, n: int, d: float, dtype: DType | None) -> Tensor:
+    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    if not wanted.is_float:
+        raise DTypeError(f"{operation}: dtype {wanted}; it takes a float dtype")
+    if not d:
+        raise ZeroDivisionError(f"{operation}: samples {d} apart have no frequencies; give their distance")
+    return cast(divide(numbers, n * d), wanted)
+
+
+def _shifted(operation: str, x: Tensor, axes: int | Sequence[int] | None, sign: int) -> Tensor:
+    order = normal_axes(axes, as_tensor(operation, x).ndim, operation)
+    if not order:
+        return duplicate(x)
+    return roll(x, tuple(sign * (x.shape[at] // 2) for at in order), axis=order)

@@ -1,0 +1,143 @@
+"""Fourier transforms along one axis: passes as planned, and the tables that they multiply by, which are kept."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+from typing import Final, Literal
+
+from rocmkern.drivers.protocol import Driver
+from rocmkern.dtypes import DType, complex64, complex128, float32, float64, part_of
+from rocmkern.errors import DTypeError
+from rocmkern.kernels import plans_fft
+from rocmkern.kernels.plans_fft import FftPlan, Place, Rows, Tables
+from rocmkern.layout import collapse
+from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.creation import zeros
+from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info
+from rocmkern.ops.manipulation import moveaxis
+from rocmkern.runtime import Device
+from rocmkern.tensor import Tensor
+
+Kind = Literal["complex", "to_half", "from_half"]  # "half": the first half and one of a Hermitian row
+
+_MOST_KEPT: Final = 1 << 28  # bytes of tables a device
+_tables: dict[Driver, dict[tuple[object, ...], Tensor]] = {}
+atexit.register(_tables.clear)  # memory goes back while the drivers still work
+
+
+def as_spectrum(operation: str, x: Tensor) -> Tensor:
+    """The tensor in float32, float64 or a complex dtype. Raises DTypeError for other floats."""
+    if x.dtype.is_complex or x.dtype in (float32, float64):
+        return x
+    if x.dtype.is_float:
+        raise DTypeError(f"{operation}: dtype {x.dtype}; it takes float32 and wider, cast it first")
+    return cast(x, float32)
+
+
+def complex_of(dtype: DType) -> DType:
+    """The complex dtype of that precision."""
+    return complex128 if dtype in (float64, complex128) else complex64
+
+
+def along(x: Tensor, at: int, n: int, kind: Kind, inverse: bool, scale: float) -> Tensor:
+    """The transforms of n elements along an axis, times a number; missing elements are zeros."""
+    dtype = complex_of(x.dtype)
+    wanted, result = (n // 2 + 1 if kind == "to_half" else n), part_of(dtype) if kind == "from_half" else dtype
+    shape = (*x.shape[:at], wanted, *x.shape[at + 1 :])
+    if 0 in shape or not x.size:
+        return zeros(shape, dtype=result, device=x.device)
+    last = x.ndim - 1
+    if at != last and not plans_fft.takes_one_pass(n, dtype.itemsize):
+        return moveaxis(along(packed(moveaxis(x, at, -1)), last, n, kind, inverse, scale), -1, at)
+    out = empty(shape, result, x.device)
+    around = [(*axes[:at], *axes[at + 1 :]) for axes in (x.shape, x.layout.strides, out.layout.strides)]
+    dims, (before, after) = collapse(*around)
+    ends = (
+        Rows("x", before, x.layout.strides[at], min(x.shape[at], n), not x.dtype.is_complex, kind == "from_half"),
+        Rows("y", after, out.layout.strides[at], wanted, not result.is_complex),
+    )
+    _run(context(x.device).plan(plans_fft.transform, n, dtype.itemsize, dims, *ends, inverse), dtype, x, out, scale)
+    return out
+
+
+def _run(plan: FftPlan, dtype: DType, x: Tensor, out: Tensor, scale: float) -> None:
+    """Launch the passes; the last one multiplies by `scale`."""
+    device = x.device
+    places: dict[Place, Tensor] = {"x": x, "y": out}
+    for step in plan.passes:
+        if step.target not in places:
+            places[step.target] = empty((x.size // x.shape[-1] * plan.scratch,), dtype, device)
+        chirp = _chirp(device, dtype, plan.n) if step.chirp_in or step.chirp_out else None
+        spectrum = _spectrum(device, dtype, plan) if step.between or step.spectrum_out else None
+        tables = [
+            _roots(device, dtype, step.n, 1, step.n),
+            chirp if step.chirp_in else None,
+            spectrum if step.between else None,
+            chirp if step.chirp_out else spectrum if step.spectrum_out else None,
+            *_twiddles(device, dtype, step.twiddles),
+        ]
+        kernel(device, f"fft_lines_{dtype.short}").run(
+            step.launch,
+            places[step.source].address,
+            places[step.target].address,
+            layout_info(device, step.words),
+            scale if step is plan.passes[-1] else 1.0,
+            *[0 if table is None else table.address for table in tables],
+        )
+
+
+def _twiddles(device: Device, dtype: DType, tables: Tables | None) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """The roots of unity of n: each is one of the first table times one of the second."""
+    if tables is None:
+        return None, None
+    n, shift = tables
+    return _roots(device, dtype, -(-n >> shift), 1 << shift, n), _roots(device, dtype, min(n, 1 << shift), 1, n)
+
+
+def _roots(device: Device, dtype: DType, count: int, step: int, n: int) -> Tensor:
+    """Every `step`-th root of unity of n, clockwise."""
+
+    def make() -> Tensor:
+        table = empty((count,), complex128, device)
+        kernel(device, "fft_roots_c128")(count, count, step, n, table.address)
+        return table
+
+    return _kept(device, dtype, ("roots", count, step, n), make)
+
+
+def _chirp(device: Device, dtype: DType, n: int) -> Tensor:
+    """exp(-πi·k²/n), by which Bluestein's convolution multiplies what goes in and what comes out."""
+    return _kept(device, dtype, ("chirp", n), lambda: _chirped(device, n, n))
+
+
+def _spectrum(device: Device, dtype: DType, plan: FftPlan) -> Tensor:
+    """The transform of the conjugate chirp, by which it multiplies between; its own inverse's scale is in it."""
+
+    def make() -> Tensor:
+        wave = _chirped(device, plan.padded, plan.n)
+        conjugate = elementwise("uconj_c128", empty(wave.shape, complex128, device), (wave,))
+        return along(conjugate, 0, plan.padded, "complex", False, 1 / plan.padded)
+
+    return _kept(device, dtype, ("spectrum", plan.n, plan.padded), make)
+
+
+def _chirped(device: Device, count: int, n: int) -> Tensor:
+    table = empty((count,), complex128, device)
+    kernel(device, "fft_chirp_c128")(count, count, n, table.address)
+    return table
+
+
+def _kept(device: Device, dtype: DType, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
+    """A table in a dtype, made in complex128 when first asked for."""
+    tables = _tables.get(device.driver)
+    if tables is None:
+        tables = _tables.setdefault(device.driver, {})
+    key = (dtype, *key)
+    found = tables.get(key)
+    if found is None:
+        made = cast(make(), dtype)
+        if sum(table.nbytes for table in tables.values()) + made.nbytes > _MOST_KEPT:
+            tables.clear()
+        found = tables[key] = made
+    return found
