@@ -55,7 +55,7 @@ TAIL = """
 ## What the host does
 
 Kernels do the work; the host reads back one number where a shape depends on data (`nonzero`, masks, `unique_*`,
-`repeat` with a tensor), and the verdicts of index checks, on a GPU when it waits for the device anyway
+`repeat` with a tensor), and the verdicts on indices and matrices, on a GPU when it waits for the device anyway
 ([semantics](semantics.md#an-index-outside-its-axis)). `asarray` converts lists on the host, `repr`, `tolist` and
 pickling copy to it, and on the emulator `numpy()` reads the memory itself.
 """

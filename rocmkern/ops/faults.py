@@ -1,6 +1,7 @@
-"""Checked indices: a kernel finds the first one outside its axis, the host raises the error when it waits anyway.
+"""What only a kernel can find wrong: an index outside its axis, a singular matrix. The host raises the error when it
+waits anyway.
 
-No kernel follows such an index, so what was launched in between did no harm.
+No kernel follows such an index or leaves its memory for such a matrix, so what was launched in between did no harm.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 import atexit
 import struct
 import threading
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from attrs import define, field, frozen
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, int64
-from rocmkern.errors import KernelIndexError
+from rocmkern.errors import KernelIndexError, LinAlgError, RocmkernError
 from rocmkern.ops.launch import empty, kernel, strided
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
@@ -24,9 +26,16 @@ _NOWHERE: Final = (1 << 64) - 1
 _SLOTS: Final = 256  # checks between two waits of the host
 
 
+class Check(Protocol):
+    """A launch whose answer the host has not seen."""
+
+    def error(self, answer: bytearray) -> RocmkernError | None:
+        """What the answer says: what was wrong, or nothing."""
+
+
 @frozen(eq=False)
-class _Check:
-    """One launch of check_ids whose answer the host has not seen."""
+class _CheckOfIds:
+    """A launch of check_ids."""
 
     operation: str
     dtype: DType
@@ -34,7 +43,6 @@ class _Check:
     axis: int
 
     def error(self, answer: bytearray) -> KernelIndexError | None:
-        """What the answer says: an index that was outside, or nothing."""
         position, value, *_ = _STATUS.unpack(answer)
         if position == _NOWHERE:
             return None
@@ -45,15 +53,33 @@ class _Check:
         )
 
 
+@frozen(eq=False)
+class CheckOfMatrices:
+    """A factorization of matrices that must have a property."""
+
+    operation: str
+    shape: tuple[int, ...]
+    lacks: str
+    remedy: str
+
+    def error(self, answer: bytearray) -> LinAlgError | None:
+        where, *_ = _STATUS.unpack(answer)
+        if where == _NOWHERE:
+            return None
+        matrix, pivot = divmod(where, 1 << 32)
+        which = f"matrix {matrix} of shape {self.shape}" if len(self.shape) > 2 else f"the matrix of shape {self.shape}"
+        return LinAlgError(f"{self.operation}: {which} {self.lacks} at pivot {pivot}; {self.remedy}")
+
+
 @define(eq=False)
 class _Answers:
     """Where the checks of one device answer. A check that found nothing leaves its slot as it was: all bits set."""
 
     memory: DeviceMemory
     lock: threading.RLock = field(init=False, factory=threading.RLock)  # held while a check is launched or read
-    _checks: list[_Check] = field(init=False, factory=list)
+    _checks: list[Check] = field(init=False, factory=list)
 
-    def slot(self, check: _Check, device: Device) -> int:
+    def slot(self, check: Check, device: Device) -> int:
         """The address for the next check's answer. Raises what earlier ones found where all slots are taken."""
         if len(self._checks) >= _SLOTS:
             self.settle()
@@ -111,12 +137,21 @@ def checked_ids(ids: Tensor, bound: int, axis: int, operation: str) -> Tensor:
     if not result.size:
         return result
     num_dims, info = strided(ids.shape, ids)
+    check = _CheckOfIds(operation, ids.dtype, bound, axis)
+
+    def launch(status: int) -> None:
+        kernel(device, f"check_ids_{ids.dtype.short}")(
+            ids.size, ids.size, num_dims, info, ids.address, result.address, bound, status
+        )
+
+    checked(device, check, launch)
+    return result
+
+
+def checked(device: Device, check: Check, launch: Callable[[int], None]) -> None:
+    """Launch what answers at the address that it is given, and raise the check's error where the host knows already."""
     answers = _answers_of(device)
     with answers.lock:
-        slot = answers.slot(_Check(operation, ids.dtype, bound, axis), device)
-        kernel(device, f"check_ids_{ids.dtype.short}")(
-            ids.size, ids.size, num_dims, info, ids.address, result.address, bound, slot
-        )
+        launch(answers.slot(check, device))
         if answers_at_once(device):
             answers.settle()
-    return result

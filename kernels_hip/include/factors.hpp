@@ -1,0 +1,228 @@
+// LU and Cholesky factorizations by one block a matrix, and what applies their factors.
+#pragma once
+
+#include "fields.hpp"
+#include "reduce.hpp"
+
+namespace rk {
+
+constexpr u32 panel = 64;  // columns at most of what a block factors, and equations of what it solves
+
+// A block's threads as rows of as many as there are columns, up to `panel`; its size is a multiple of that.
+struct Lanes {
+    u32 across;
+    u32 column;
+    u32 row;
+    u32 down;
+
+    RK_DEVICE explicit Lanes(u64 columns) {
+        static_assert(panel == 1u << 6, "the bits of a full row");
+        const u32 below = static_cast<u32>(columns < panel ? columns : panel) - 1;
+        const u32 bits = below == 0 ? 0 : 32 - static_cast<u32>(__builtin_clz(below));
+        across = 1u << bits;
+        column = thread_x() & (across - 1);
+        row = thread_x() >> bits;
+        down = block_size_x() >> bits;
+    }
+};
+
+// Matrix and column of the first failure of a batch, in one word, so that the smallest is the first.
+RK_DEVICE void report(u64 *status, u64 matrix, u64 column) {
+    if (status != nullptr) {
+        atomic_min(status, matrix << 32 | column);
+    }
+}
+
+template <typename F>
+struct Pivot {
+    F size;
+    bits_of<F> row;  // as wide, so that there is no padding
+};
+
+// The largest one, the first of several; −1 is the size of NaN.
+template <typename F>
+struct LargestPivot {
+    RK_DEVICE static Pivot<F> identity() { return {-1, highest<bits_of<F>>()}; }
+    RK_DEVICE static Pivot<F> join(Pivot<F> x, Pivot<F> y) {
+        return y.size > x.size || (y.size == x.size && y.row < x.row) ? y : x;
+    }
+};
+
+// P·A = L·U of panels, rows ≥ columns. Each pivot is the row (of the whole matrix, whose row `first` is the panel's
+// first) that was exchanged with the pivot's own. Multipliers are divided by their pivots at the end only: a column less
+// to wait for.
+template <typename T>
+RK_DEVICE void factor_lu(u64 rows, u64 columns, u64 batch, u64 first, u64 stride, u64 step, u64 pivots_step, T *all,
+                         i32 *pivots, u64 *status) {
+    using F = real_of<T>;
+    using Largest = LargestPivot<F>;
+    __shared__ Pivot<F> scratch[max_waves];
+    __shared__ Divisor<T> divisors[panel];
+    const Lanes lanes(columns);
+#pragma unroll 1
+    for (u64 matrix = block_x(); matrix < batch; matrix += grid_x()) {
+        T *a = all + matrix * step;
+#pragma unroll 1
+        for (u64 k = 0; k < columns; ++k) {
+            Pivot<F> best = Largest::identity();
+#pragma unroll 1
+            for (u64 i = k + thread_x(); i < rows; i += block_size_x()) {
+                const F size = rough_size(a[i * stride + k]);
+                best = Largest::join(best, {size >= 0 ? size : -1, static_cast<bits_of<F>>(i)});
+            }
+            best = block_reduce<Largest>(best, scratch);
+            T *own = a + k * stride;
+            if (best.row != k) {
+                T *other = a + best.row * stride;
+                for (u64 j = thread_x(); j < columns; j += block_size_x()) {
+                    const T kept = own[j];
+                    own[j] = other[j];
+                    other[j] = kept;
+                }
+            }
+            barrier();
+            const Divisor<T> pivot = best.size == 0 ? Divisor<T>::none() : Divisor<T>::by(own[k]);
+            if (thread_x() == 0) {
+                pivots[matrix * pivots_step + first + k] = static_cast<i32>(first + best.row);
+                divisors[k] = pivot;
+                if (best.size == 0) {
+                    report(status, matrix, first + k);
+                }
+            }
+#pragma unroll 1
+            for (u64 i = k + 1 + lanes.row; i < rows; i += lanes.down) {
+                T *row = a + i * stride;
+                const T multiplier = pivot.quotient(row[k]);
+                for (u64 j = k + 1 + lanes.column; j < columns; j += lanes.across) {
+                    row[j] = minus_product(row[j], multiplier, own[j]);
+                }
+            }
+            barrier();
+        }
+#pragma unroll 1
+        for (u64 i = 1 + lanes.row; i < rows; i += lanes.down) {
+            for (u64 k = lanes.column; k < (i < columns ? i : columns); k += lanes.across) {
+                a[i * stride + k] = divisors[k].quotient(a[i * stride + k]);
+            }
+        }
+        barrier();  // the divisors are written for the next matrix
+    }
+}
+
+// A = L·Lᴴ from the lower triangle of blocks of up to `panel` rows; zeros above them, in the whole matrix, whose row
+// `first` is the block's first. Columns are divided by their roots at the end only.
+template <typename T>
+RK_DEVICE void factor_cholesky(u64 n, u64 batch, u64 first, u64 stride, u64 step, T *all, u64 *status) {
+    using F = real_of<T>;
+    const Lanes lanes(n);
+#pragma unroll 1
+    for (u64 matrix = block_x(); matrix < batch; matrix += grid_x()) {
+        T *a = all + matrix * step;
+#pragma unroll 1
+        for (u64 k = 0; k < n; ++k) {
+            const F pivot = real_part(a[k * stride + k]);
+            if (thread_x() == 0 && !(pivot > 0)) {
+                report(status, matrix, first + k);
+            }
+            const Divisor<F> divisor = Divisor<F>::by(pivot);
+#pragma unroll 1
+            for (u64 i = k + 1 + lanes.row; i < n; i += lanes.down) {
+                const T multiplier = divisor.quotient(a[i * stride + k]);
+                for (u64 j = k + 1 + lanes.column; j <= i; j += lanes.across) {
+                    T *entry = a + i * stride + j;
+                    *entry = minus_product(*entry, multiplier, conjugate(a[j * stride + k]));
+                }
+            }
+            barrier();
+        }
+#pragma unroll 1
+        for (u64 i = lanes.row; i < n; i += lanes.down) {
+            for (u64 j = lanes.column; j < i; j += lanes.across) {
+                const F root = sqrt(real_part(a[j * stride + j]));
+                a[i * stride + j] = Divisor<F>::by(root).quotient(a[i * stride + j]);
+            }
+        }
+        barrier();
+        for (u64 i = thread_x(); i < n; i += block_size_x()) {
+            a[i * stride + i] = number<T>(sqrt(real_part(a[i * stride + i])));
+        }
+        const u64 above = first + n;
+#pragma unroll 1
+        for (u64 i = lanes.row; i < above; i += lanes.down) {
+            T *row = a - (first - i) * stride;
+            for (u64 j = lanes.column + (i < first ? 0 : i - first + 1); j < n; j += lanes.across) {
+                row[j] = number<T>(0);
+            }
+        }
+    }
+}
+
+// Exchanges row `first` with the row that its pivot names, then the next, `count` of them, in all columns but those of
+// the gap. A thread has a column of a matrix to itself.
+template <typename T>
+RK_DEVICE void swap_rows(u64 columns, u64 gap, u64 gap_width, u64 batch, u64 first, u64 count, u64 stride, u64 step,
+                         u64 pivots_step, const i32 *pivots, T *all) {
+#pragma unroll 1
+    for (u64 work = global_thread(); work < batch * columns; work += global_threads()) {
+        const u64 matrix = work / columns;
+        const u64 column = work - matrix * columns;
+        T *a = all + matrix * step + (column < gap ? column : column + gap_width);
+        const i32 *rows = pivots + matrix * pivots_step;
+#pragma unroll 1
+        for (u64 i = first; i < first + count; ++i) {
+            const u64 other = static_cast<u64>(rows[i]);
+            const T kept = a[i * stride];
+            a[i * stride] = a[other * stride];
+            a[other * stride] = kept;
+        }
+    }
+}
+
+struct Strides2D {
+    u64 row;
+    u64 column;
+    u64 step;
+};
+
+// Solves T·X = B, with X in B's place, for triangles of up to `panel` equations. Rows are divided by the diagonal at the
+// end only, so that a barrier a row is enough. A block has up to `panel` columns of a matrix.
+template <typename T>
+RK_DEVICE void solve_triangular(u64 n, u64 columns, u64 batch, Strides2D of_t, Strides2D of_x, bool backward, bool unit,
+                                bool conjugated, const T *triangles, T *all) {
+    __shared__ Divisor<T> divisors[panel];
+    const Lanes lanes(columns);
+    const u64 tiles = (columns + lanes.across - 1) / lanes.across;
+#pragma unroll 1
+    for (u64 work = block_x(); work < batch * tiles; work += grid_x()) {
+        const u64 matrix = work / tiles;
+        const u64 column = (work - matrix * tiles) * lanes.across + lanes.column;
+        const T *t = triangles + matrix * of_t.step;
+        T *x = all + matrix * of_x.step + column * of_x.column;
+        const bool inside = column < columns;
+        barrier();  // the divisors may still be read for the tile before
+        for (u64 i = thread_x(); i < n; i += block_size_x()) {
+            const T entry = t[i * (of_t.row + of_t.column)];
+            divisors[i] = unit ? Divisor<T>::none() : Divisor<T>::by(conjugated ? conjugate(entry) : entry);
+        }
+        barrier();
+#pragma unroll 1
+        for (u64 done = 0; done < n; ++done) {
+            const u64 k = backward ? n - 1 - done : done;
+            if (inside) {
+                const T value = divisors[k].quotient(x[k * of_x.row]);
+                const u64 end = backward ? k : n;
+#pragma unroll 1
+                for (u64 i = lanes.row + (backward ? 0 : k + 1); i < end; i += lanes.down) {
+                    const T entry = t[i * of_t.row + k * of_t.column];
+                    x[i * of_x.row] = minus_product(x[i * of_x.row], conjugated ? conjugate(entry) : entry, value);
+                }
+            }
+            barrier();
+        }
+        for (u64 i = lanes.row; i < n && inside && !unit; i += lanes.down) {
+            x[i * of_x.row] = divisors[i].quotient(x[i * of_x.row]);
+        }
+    }
+}
+
+}  // namespace rk

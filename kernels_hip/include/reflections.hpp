@@ -1,0 +1,157 @@
+// QR factorizations by Householder's reflections H = I − τ·v·vᴴ, in LAPACK's form: v's first element is 1 and not kept,
+// the rest lies below the diagonal of R.
+#pragma once
+
+#include "factors.hpp"
+
+namespace rk {
+
+constexpr u32 most_threads = 256;
+
+// What reflects a column onto its first element.
+template <typename T>
+struct Reflection {
+    T tau;
+    T first;            // of the reflected column
+    Divisor<T> divisor;  // of the elements below, which gives v
+
+    // From the first element and the sum of the others' squares, divided by `scale` before.
+    RK_DEVICE static Reflection of(T alpha, f64 squares, f64 scale) {
+        using F = real_of<T>;
+        const f64 re = real_part(alpha), im = imaginary_part(alpha);
+        if (squares == 0 && im == 0) {
+            return {number<T>(0), alpha, Divisor<T>::none()};
+        }
+        const f64 x = re * scale, y = im * scale;
+        const f64 size = sqrt(x * x + y * y + squares) / scale;
+        const f64 beta = re < 0 || (re == 0 && copysign(1.0, re) < 0) ? size : -size;
+        T tau, step;
+        if constexpr (is_complex<T>) {
+            tau = {static_cast<F>((beta - re) / beta), static_cast<F>(-im / beta)};
+            step = {static_cast<F>(re - beta), alpha.im};
+        } else {
+            tau = static_cast<F>((beta - re) / beta);
+            step = static_cast<F>(re - beta);
+        }
+        return {tau, number<T>(static_cast<F>(beta)), Divisor<T>::by(step)};
+    }
+};
+
+// Of the column below row k. Numbers that f64 can't square are scaled.
+template <typename T>
+RK_DEVICE Reflection<T> reflection(u64 rows, u64 stride, u64 k, const T *a, f64 *scratch) {
+    const T alpha = a[k * stride + k];
+    f64 scale = 1;
+    if constexpr (is_same<real_of<T>, f64>) {
+        f64 largest = maximum(fabs(real_part(alpha)), fabs(imaginary_part(alpha)));
+        for (u64 i = k + 1 + thread_x(); i < rows; i += block_size_x()) {
+            const T x = a[i * stride + k];
+            largest = maximum(largest, maximum(fabs(real_part(x)), fabs(imaginary_part(x))));
+        }
+        scale = safe_scale(block_reduce<Maximum<f64>>(largest, scratch));
+    }
+    f64 squares = 0;
+    for (u64 i = k + 1 + thread_x(); i < rows; i += block_size_x()) {
+        const T x = a[i * stride + k];
+        const f64 re = real_part(x) * scale, im = imaginary_part(x) * scale;
+        squares += re * re + im * im;
+    }
+    return Reflection<T>::of(alpha, block_reduce<Sum<f64>>(squares, scratch), scale);
+}
+
+// A = Q·R of panels, rows ≥ columns: R on and above the diagonal, the reflections that make up Q below.
+template <typename T>
+RK_DEVICE void factor_qr(u64 rows, u64 columns, u64 batch, u64 stride, u64 step, u64 tau_step, T *all, T *tau) {
+    __shared__ f64 scratch[max_waves];
+    __shared__ T sums[most_threads];
+    const Lanes lanes(columns);
+#pragma unroll 1
+    for (u64 matrix = block_x(); matrix < batch; matrix += grid_x()) {
+        T *a = all + matrix * step;
+#pragma unroll 1
+        for (u64 k = 0; k < columns; ++k) {
+            const Reflection<T> h = reflection(rows, stride, k, a, scratch);
+            if (thread_x() == 0) {
+                a[k * stride + k] = h.first;
+                tau[matrix * tau_step + k] = h.tau;
+            }
+            for (u64 i = k + 1 + thread_x(); i < rows; i += block_size_x()) {
+                a[i * stride + k] = h.divisor.quotient(a[i * stride + k]);
+            }
+            barrier();
+            T *column = a + k + 1 + lanes.column;
+            const bool inside = k + 1 + lanes.column < columns;
+            T sum = number<T>(0);
+#pragma unroll 1
+            for (u64 i = k + lanes.row; i < rows && inside; i += lanes.down) {
+                const T v = i == k ? number<T>(1) : conjugate(a[i * stride + k]);
+                sum = plus_product(sum, v, column[i * stride]);
+            }
+            sums[thread_x()] = sum;
+            barrier();
+            T total = number<T>(0);
+            for (u32 r = 0; r < lanes.down; ++r) {
+                total = plus_product(total, number<T>(1), sums[r * lanes.across + lanes.column]);
+            }
+            const T by = times(conjugate(h.tau), total);
+#pragma unroll 1
+            for (u64 i = k + lanes.row; i < rows && inside; i += lanes.down) {
+                const T v = i == k ? number<T>(1) : a[i * stride + k];
+                column[i * stride] = minus_product(column[i * stride], v, by);
+            }
+            barrier();
+        }
+    }
+}
+
+struct ReflectorSteps {
+    u64 stride;
+    u64 step;
+    u64 tau_step;
+};
+
+// Multiplies columns by H₀·H₁·… (backward) or by the conjugate transpose of that, whose first factor is H₀ᴴ. A block has
+// up to `panel` columns of a matrix, a thread the same rows of one at every reflection.
+template <typename T>
+RK_DEVICE void reflect(u64 rows, u64 columns, u64 count, u64 batch, ReflectorSteps of_v, u64 stride, u64 step,
+                       bool backward, const T *reflectors, const T *taus, T *all) {
+    __shared__ T sums[2][most_threads];
+    const Lanes lanes(columns);
+    const u64 tiles = (columns + lanes.across - 1) / lanes.across;
+    u32 turn = 0;  // sums of one reflection may still be read while those of the next are written
+#pragma unroll 1
+    for (u64 work = block_x(); work < batch * tiles; work += grid_x()) {
+        const u64 matrix = work / tiles;
+        const u64 column = (work - matrix * tiles) * lanes.across + lanes.column;
+        const T *reflector = reflectors + matrix * of_v.step;
+        T *x = all + matrix * step + column;
+        const bool inside = column < columns;
+#pragma unroll 1
+        for (u64 done = 0; done < count; ++done) {
+            const u64 k = backward ? count - 1 - done : done;
+            const T tau = taus[matrix * of_v.tau_step + k];
+            const u64 start = k + ((lanes.row - k) & (lanes.down - 1));
+            T sum = number<T>(0);
+#pragma unroll 1
+            for (u64 i = start; i < rows && inside; i += lanes.down) {
+                const T v = i == k ? number<T>(1) : conjugate(reflector[i * of_v.stride + k]);
+                sum = plus_product(sum, v, x[i * stride]);
+            }
+            sums[turn][thread_x()] = sum;
+            barrier();
+            T total = number<T>(0);
+            for (u32 r = 0; r < lanes.down; ++r) {
+                total = plus_product(total, number<T>(1), sums[turn][r * lanes.across + lanes.column]);
+            }
+            turn ^= 1;
+            const T by = times(backward ? tau : conjugate(tau), total);
+#pragma unroll 1
+            for (u64 i = start; i < rows && inside; i += lanes.down) {
+                const T v = i == k ? number<T>(1) : reflector[i * of_v.stride + k];
+                x[i * stride] = minus_product(x[i * stride], v, by);
+            }
+        }
+    }
+}
+
+}  // namespace rk
