@@ -175,7 +175,7 @@ def main() -> None:
         if name == "double":
             from tests import hip_double
 
-            double = stack.enter_context(hip_double.present())
+            double = stack.enter_context(hip_double.present(1))
             double.recording(False)
             stack.callback(double.recording, True)
             name = "hip:0"

@@ -10,9 +10,18 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
-from rocmkern.drivers.launch_buffer import LaunchBuffers
-from rocmkern.drivers.protocol import DeviceInfo, Dims
-from rocmkern.drivers.vendor import BAD_IMAGE, FAULT, NO_DEVICE, NO_KERNEL, OUT_OF_MEMORY, Vendor, VendorDriver
+from rocmkern.drivers.c_functions import CFunction
+from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.drivers.vendor import (
+    BAD_IMAGE,
+    FAULT,
+    NO_DEVICE,
+    NO_KERNEL,
+    OUT_OF_MEMORY,
+    Launcher,
+    Vendor,
+    VendorDriver,
+)
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverUnavailable
 
 _NON_BLOCKING: Final = 1
@@ -69,6 +78,14 @@ CUDA: Final = Vendor(
         "CUDA_ERROR_LAUNCH_FAILED": FAULT,
     },
     "CUDA_ERROR_NOT_READY",
+    "CUresult",
+    {"cuda.bindings.driver": "cuda.bindings.cydriver"},
+    CFunction(
+        "cuLaunchKernel",
+        b"CUresult (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, "
+        b"unsigned int, CUstream, void **, void **)",
+    ),
+    CFunction("cuCtxSetCurrent", b"CUresult (CUcontext)"),
 )
 check: Final = CUDA.check
 
@@ -114,20 +131,19 @@ class CudaDriver(VendorDriver):
     """One device of CUDA, in its primary context."""
 
     vendor: ClassVar = CUDA
-    default_stream: ClassVar = 0
+    null: ClassVar = 0
+    argument_codes: ClassVar = (1, 2, 0)
 
     _device: Any = field(init=False)
     _context: Any = field(init=False)
-    _buffers: LaunchBuffers = field(init=False, factory=lambda: LaunchBuffers(pointer=1, size=2, end=0))
-    _launch: Any = field(init=False)
-    _no_stream: Any = field(init=False)
-    _several: bool = field(init=False)
+    _c_context: ctypes.c_void_p = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._launch, self._no_stream = _cuda().cuLaunchKernel, _cuda().CUstream(0)
+        super().__attrs_post_init__()
         self._several = int(check("cuDeviceGetCount")) > 1
         self._device = check("cuDeviceGet", self.ordinal)
         self._context = check("cuDevicePrimaryCtxRetain", self._device)
+        self._c_context = ctypes.c_void_p(int(self._context))
         self.info = _info(self.ordinal, self._device)
         self._select()
 
@@ -138,7 +154,8 @@ class CudaDriver(VendorDriver):
             check("cuDevicePrimaryCtxRelease", self._device)
 
     def _select(self) -> None:
-        check("cuCtxSetCurrent", self._context)
+        if self._context is None or self._raw_select is None or self._raw_select(self._c_context):
+            check("cuCtxSetCurrent", self._context)  # which says what is wrong
 
     def free(self, address: int) -> None:
         if self._context is not None:  # which takes its memory along
@@ -165,14 +182,10 @@ class CudaDriver(VendorDriver):
         """Compiles PTX for the device; the text must end in a zero byte."""
         return super().load_module(image if image.endswith(b"\0") else image + b"\0")
 
-    def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
-        if self._several:
+    def _refused(self, call: Launcher, extra: ctypes.c_void_p, status: int) -> None:
+        """A new thread, or another library's context: that was refused, not run, and is worth another try."""
+        if not self._several:
             self._select()
-        extra = self._buffers.filled(arguments).value or 0
-        queue = self._objects[stream] if stream else self._no_stream
-        (status,) = self._launch(self._objects[function], *grid, *block, shared_bytes, queue, 0, extra)
-        if status and not self._several:  # a new thread, or another library's context: that was refused, not run
-            self._select()
-            (status,) = self._launch(self._objects[function], *grid, *block, shared_bytes, queue, 0, extra)
+            status = call(extra)
         if status:
-            raise CUDA.error("cuLaunchKernel", status)
+            super()._refused(call, extra, status)

@@ -7,6 +7,7 @@ import threading
 from typing import Final
 
 _NOTHING: Final = ctypes.c_void_p()  # for kernels without arguments
+Held = tuple[memoryview, ctypes.c_size_t, ctypes.c_void_p]
 
 
 class LaunchBuffers(threading.local):
@@ -15,7 +16,9 @@ class LaunchBuffers(threading.local):
     Packing by the bindings is avoided: hip-python does not align lists as HIP does, and it costs 2 us more.
     """
 
-    def __init__(self, *, pointer: int, size: int, end: int) -> None:
+    held: Held  # the block, how much of it the next launch reads, and where the words are
+
+    def __init__(self, pointer: int, size: int, end: int) -> None:
         self._codes = (pointer, size, end)
         self._resize(1 << 12)
 
@@ -25,18 +28,14 @@ class LaunchBuffers(threading.local):
         self._size = ctypes.c_size_t()
         block, nbytes = ctypes.addressof(self._block), ctypes.addressof(self._size)
         self._words = (ctypes.c_void_p * 5)(pointer, block, size, nbytes, end)
-        self._held = (memoryview(self._block).cast("B"), self._size, ctypes.c_void_p(ctypes.addressof(self._words)))
+        self.held = (memoryview(self._block).cast("B"), self._size, ctypes.c_void_p(ctypes.addressof(self._words)))
 
-    def filled(self, arguments: bytes) -> ctypes.c_void_p:
-        """The address of the words that lead to the arguments, until the thread's next call."""
-        view, size, address = self._held
-        nbytes = len(arguments)
-        if nbytes != size.value:
-            if not nbytes:
-                return _NOTHING
-            if nbytes > len(view):
-                self._resize(nbytes)
-                view, size, address = self._held
-            size.value = nbytes
-        view[:nbytes] = arguments
-        return address
+    def resized(self, nbytes: int) -> Held:
+        """The thread's own for a block of that size."""
+        view, size, _ = self.held
+        if not nbytes:
+            return view, size, _NOTHING
+        if nbytes > len(view):
+            self._resize(nbytes)
+        self.held[1].value = nbytes
+        return self.held

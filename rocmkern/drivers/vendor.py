@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, field, frozen
 
+from rocmkern.drivers.c_functions import CFunction
+from rocmkern.drivers.launch_buffer import LaunchBuffers
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.errors import (
     CodeObjectError,
     DeviceNotFound,
@@ -23,7 +26,10 @@ from rocmkern.errors import (
     RocmkernError,
 )
 
+_KEPT_CALLS: Final = 4096
 Meaning = tuple[type[RocmkernError], str]  # the error's class, and the remedy
+Geometry = tuple[int, Dims, Dims, int, int]  # function, grid, block, dynamic LDS, stream
+Launcher = Callable[[ctypes.c_void_p], int]
 
 OUT_OF_MEMORY: Final[Meaning] = (DeviceOutOfMemory, "free memory, or use a smaller batch")
 NO_DEVICE: Final[Meaning] = (DeviceNotFound, "use an emulator device")
@@ -46,6 +52,14 @@ class Vendor:
     calls: dict[str, tuple[Any, ...]]
     errors: dict[str, Meaning]
     not_ready: str
+    status: str  # the type of one
+    c_modules: dict[str, str]  # where which bindings hold the library's own functions
+    launch: CFunction
+    select: CFunction
+
+    def c_function(self, function: CFunction) -> Any:
+        """What calls a function with C values; None where these bindings do not show it."""
+        return function.found(self.c_modules.get(self.bindings().__name__))
 
     def check(self, call: str, *args: Any) -> Any:
         """Calls `call` of the bindings; its values without the status: None, one value, or a tuple.
@@ -82,13 +96,24 @@ class VendorDriver(ABC):
     """
 
     vendor: ClassVar[Vendor]
-    default_stream: ClassVar[Any]
+    null: ClassVar[Any]  # the bindings' null pointer, and the default stream
+    argument_codes: ClassVar[tuple[int, int, int]]  # of `extra`: the pointer, the size, the end
 
     ordinal: int
     info: DeviceInfo = field(init=False)
     _objects: dict[int, Any] = field(init=False, factory=dict)
     _functions: dict[int, list[int]] = field(init=False, factory=dict)
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
+    _several: bool = field(init=False)  # devices
+    _buffers: LaunchBuffers = field(init=False)
+    _raw_launch: Any = field(init=False)
+    _raw_select: Any = field(init=False)
+    _calls: dict[Geometry, Launcher] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._buffers = LaunchBuffers(*self.argument_codes)
+        self._raw_launch = self.vendor.c_function(self.vendor.launch)
+        self._raw_select = self.vendor.c_function(self.vendor.select)
 
     @abstractmethod
     def _select(self) -> None:
@@ -102,6 +127,7 @@ class VendorDriver(ABC):
         self._objects.clear()
         self._functions.clear()
         self._pinned.clear()
+        self._calls.clear()
 
     def alloc(self, nbytes: int) -> int:
         self._select()
@@ -145,6 +171,7 @@ class VendorDriver(ABC):
         return self._keep(self._do("create_stream"))
 
     def destroy_stream(self, stream: int) -> None:
+        self._calls.clear()
         held = self._objects.pop(stream, None)
         if held is not None:
             self._select()
@@ -198,6 +225,7 @@ class VendorDriver(ABC):
         return handle
 
     def unload_module(self, module: int) -> None:
+        self._calls.clear()
         held = self._objects.pop(module, None)
         if held is None:
             return
@@ -211,8 +239,48 @@ class VendorDriver(ABC):
         self._functions[module].append(handle)
         return handle
 
+    def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
+        if self._several:
+            self._select()
+        key = (function, grid, block, shared_bytes, stream)
+        call = self._calls.get(key) or self._launcher(key)
+        view, size, extra = self._buffers.held
+        nbytes = len(arguments)
+        if nbytes != size.value:
+            view, size, extra = self._buffers.resized(nbytes)
+        view[:nbytes] = arguments
+        if status := call(extra):
+            self._refused(call, extra, status)
+
+    def _refused(self, call: Launcher, extra: ctypes.c_void_p, status: int) -> None:
+        raise self.vendor.error(self.vendor.launch.name, getattr(self.vendor.bindings(), self.vendor.status)(status))
+
+    def _launcher(self, key: Geometry) -> Launcher:
+        """The vendor's function with all that a launch passes but where the kernel's arguments are."""
+        function, grid, block, shared_bytes, stream = key
+        kernel, queue = self._objects[function], self._stream(stream)
+        sizes = (*grid, *block, shared_bytes)
+        call: Launcher
+        if self._raw_launch is None:
+            call = functools.partial(self._through_bindings, kernel, *sizes, queue)
+        else:
+            where = ctypes.c_void_p(int(queue) if stream else None), ctypes.c_void_p()
+            call = functools.partial(self._raw_launch, ctypes.c_void_p(int(kernel)), *map(ctypes.c_uint, sizes), *where)
+        if len(self._calls) >= _KEPT_CALLS:
+            self._calls.clear()
+        self._calls[key] = call
+        return call
+
+    def _through_bindings(self, *call: Any) -> int:
+        """A launch by the bindings' own function, for those without the C one."""
+        *arguments, extra = call
+        (status,) = getattr(self.vendor.bindings(), self.vendor.launch.name)(
+            *arguments, self.null, extra.value or self.null
+        )
+        return int(status)
+
     def _stream(self, stream: int) -> Any:
-        return self._objects[stream] if stream else self.default_stream
+        return self._objects[stream] if stream else self.null
 
     def _keep(self, thing: Any) -> int:
         """`thing` under its own address."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rocmkern as rk
-from rocmkern.drivers import hip
+from rocmkern.drivers.c_functions import CFunction
 from rocmkern.errors import (
     CodeObjectError,
     DeviceOutOfMemory,
@@ -51,7 +51,7 @@ def launching(request: pytest.FixtureRequest, double: Double, monkeypatch: pytes
     a release that hides them.
     """
     if request.param == "bindings":
-        monkeypatch.setattr(hip, "_raw", lambda call, declared: None)
+        monkeypatch.setattr(CFunction, "found", lambda self, module: None)
     driver = rk.Device("hip:0").driver
     assert [f is None for f in (driver._raw_launch, driver._raw_select)] == [request.param == "bindings"] * 2
 

@@ -14,6 +14,7 @@ from attrs import frozen
 import rocmkern as rk
 from rocmkern import drivers
 from rocmkern.drivers import cuda, hip
+from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.vendor import Vendor
 from rocmkern.errors import ClosedError, DeviceNotFound, DriverError, KernelNotFound
 from tests import cuda_double, hip_double, samples
@@ -41,11 +42,12 @@ class Side:
         return rk.Module.load_data(self.image, self.device(ordinal)).get_function("store_one")
 
 
-@pytest.fixture(params=["hip", "hip, its C functions hidden", "cuda"])
+@pytest.fixture(params=["hip", "hip, its C functions hidden", "cuda", "cuda, its C functions hidden"])
 def side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Side]:
-    if request.param != "cuda":
-        if "hidden" in request.param:
-            monkeypatch.setattr(hip, "_raw", lambda call, declared: None)
+    kind, _, hidden = request.param.partition(", ")
+    if hidden:
+        monkeypatch.setattr(CFunction, "found", lambda self, module: None)
+    if kind == "hip":
         with hip_double.present() as double:
             yield Side("hip", hip.HIP, "hipModuleLaunchKernel", samples.compile_hip(samples.ADD), double)
     else:
