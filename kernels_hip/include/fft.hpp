@@ -124,11 +124,11 @@ constexpr u32 fft_capacity = fft_points * fft_block_size<F>;
 // Where an element of a line lies in LDS: elements a power of two apart lie in different banks.
 RK_DEVICE u32 skewed(u32 i) { return i + (i >> 4); }
 
-// floor(n / divisor) of numbers up to 2048 each.
+// floor(n / divisor) of numbers up to 2048 each: half of 1/divisor is more than the reciprocal's error makes.
 struct SmallDivisor {
     u32 divisor;
     f32 inverse;
-    RK_DEVICE explicit SmallDivisor(u32 d) : divisor(d), inverse(1.0f / static_cast<f32>(d)) {}
+    RK_DEVICE explicit SmallDivisor(u32 d) : divisor(d), inverse(rough_reciprocal(static_cast<f32>(d))) {}
     RK_DEVICE u32 quotient(u32 n) const { return static_cast<u32>((static_cast<f32>(n) + 0.5f) * inverse); }
 };
 
@@ -200,6 +200,12 @@ struct FftLds {
     Line line[fft_most_lines];
 };
 
+// An element of a table of less than 4 GiB: AMD GPUs add 32 bits to an address in the load itself.
+template <typename T>
+RK_DEVICE T at_byte(const T *table, u32 offset) {
+    return *reinterpret_cast<const T *>(reinterpret_cast<const u8 *>(table) + offset);
+}
+
 // A stage of factor R behind stages whose factors' product is `done`.
 template <u32 R, typename F>
 RK_DEVICE void fft_stage(FftLds<F> &lds, const FftPass &pass, u32 lines, u32 done, const Complex<F> *roots) {
@@ -207,7 +213,7 @@ RK_DEVICE void fft_stage(FftLds<F> &lds, const FftPass &pass, u32 lines, u32 don
     const u32 self = apart(thread_x());  // or the places of all stages are worked out once and kept
     const u32 each = static_cast<u32>(afresh(pass.n)) / R;
     const SmallDivisor per_line(each), per_group(done);
-    const u32 step = per_group.quotient(each);
+    const u32 step = per_group.quotient(each) * sizeof(Complex<F>);
     Complex<F> v[mine][R];
     u32 target[mine];
 #pragma unroll
@@ -224,7 +230,7 @@ RK_DEVICE void fft_stage(FftLds<F> &lds, const FftPass &pass, u32 lines, u32 don
         if (done > 1) {
 #pragma unroll
             for (u32 k = 1; k < R; ++k) {
-                v[c][k] = times(v[c][k], roots[q * k * step]);
+                v[c][k] = times(v[c][k], at_byte(roots, q * step * k));
             }
         }
         transform(v[c]);
@@ -263,15 +269,28 @@ RK_DEVICE void fft_stages(FftLds<F> &lds, const FftPass &pass, u32 lines, const 
     }
 }
 
-// Which element of which line a thread takes.
+// The elements of lines, as threads take them at either end of a pass: `parts` at a time, `each` apart in one line.
+struct FftSpread {
+    u32 parts;
+    u32 each;
+    u32 count;
+    bool by_lines;
+    SmallDivisor along;
+    RK_DEVICE FftSpread(const FftPass &pass, u32 lines, bool by_lines_)
+        : parts(pass.factors != 0 ? static_cast<u32>(pass.factors & 15) : 1),
+          each(SmallDivisor(parts).quotient(pass.n)),
+          count(lines * each),
+          by_lines(by_lines_),
+          along(by_lines_ ? lines : each) {}
+};
 struct FftPlace {
     u32 line;
     u32 i;
-    RK_DEVICE FftPlace(u32 number, const SmallDivisor &along, bool by_lines) {
-        const u32 quotient = along.quotient(number);
-        const u32 rest = number - quotient * along.divisor;
-        line = by_lines ? rest : quotient;
-        i = by_lines ? quotient : rest;
+    RK_DEVICE FftPlace(u32 number, const FftSpread &spread) {
+        const u32 quotient = spread.along.quotient(number);
+        const u32 rest = number - quotient * spread.along.divisor;
+        line = spread.by_lines ? rest : quotient;
+        i = spread.by_lines ? quotient : rest;
     }
 };
 
@@ -287,50 +306,62 @@ template <typename F>
 RK_DEVICE void fft_load(FftLds<F> &lds, const FftPass &pass, const FftEnd &end, u32 lines, const F *src,
                         const Complex<F> *factor) {
     constexpr u32 batch = 4;  // loads in flight
-    const u32 count = lines * pass.n;
-    const SmallDivisor along(end.by_lines ? lines : pass.n);
+    const FftSpread spread(pass, lines, end.by_lines);
 #pragma unroll 1
-    for (u32 begin = thread_x(); begin < count; begin += batch * fft_block_size<F>) {
-        Complex<F> z[batch];
-        u32 position[batch];
-        bool inside[batch];
+    for (u32 number = thread_x(); number < spread.count; number += fft_block_size<F>) {
+        FftPlace at(number, spread);
+        const u64 row = lds.line[at.line].source;
+        const u32 step = spread.each * end.by_i;
+        u32 position = lds.line[at.line].first_in + at.i * end.by_i;
+        Complex<F> *line = lds.element + at.line * pass.pitch;
+#pragma unroll 1
+        for (u32 k = 0; k < spread.parts; k += batch) {
+            Complex<F> z[batch];
+            bool inside[batch];
 #pragma unroll
-        for (u32 j = 0; j < batch; ++j) {
-            const u32 number = begin + j * fft_block_size<F>;
-            const FftPlace at(number < count ? number : begin, along, end.by_lines);
-            const auto &line = lds.line[at.line];
-            const u32 p = position[j] = line.first_in + at.i * end.by_i;
-            const bool mirrored = pass.is_hermitian && p > pass.full - p;
-            const u32 from = mirrored ? pass.full - p : p;
-            inside[j] = p < pass.full && from < end.limit;
-            const i64 offset = static_cast<i64>(inside[j] ? from : 0) * end.stride;
-            z[j] = fft_read(src, line.source + static_cast<u64>(offset), end.is_real);
-            z[j] = conjugate(z[j], mirrored != end.is_conjugate);
-            if (pass.is_hermitian && (p == 0 || 2 * p == pass.full)) {
-                z[j].im = 0;
+            for (u32 j = 0; j < batch; ++j) {
+                const u32 p = k + j < spread.parts ? position + j * step : position;
+                u32 from = p;
+                bool conjugated = end.is_conjugate;
+                if (pass.is_hermitian) {
+                    const bool mirrored = p > pass.full - p;
+                    from = mirrored ? pass.full - p : p;
+                    conjugated = conjugated != mirrored;
+                }
+                inside[j] = p < pass.full && from < end.limit;
+                const i64 offset = static_cast<i64>(inside[j] ? from : 0) * end.stride;
+                z[j] = conjugate(fft_read(src, row + static_cast<u64>(offset), end.is_real), conjugated);
+                if (pass.is_hermitian && (p == 0 || 2 * p == pass.full)) {
+                    z[j].im = 0;
+                }
             }
-        }
 #pragma unroll
-        for (u32 j = 0; j < batch; ++j) {
-            const u32 number = begin + j * fft_block_size<F>;
-            if (number < count) {
-                const FftPlace at(number, along, end.by_lines);
-                const Complex<F> scaled =
-                    factor == nullptr || !inside[j] ? z[j] : times(z[j], factor[position[j]]);
-                lds.element[at.line * pass.pitch + skewed(at.i)] = inside[j] ? scaled : Complex<F>{0, 0};
+            for (u32 j = 0; j < batch; ++j) {
+                if (k + j < spread.parts) {
+                    if (factor != nullptr && inside[j]) {
+                        z[j] = times(z[j], factor[position + j * step]);
+                    }
+                    line[skewed(at.i + j * spread.each)] = inside[j] ? z[j] : Complex<F>{0, 0};
+                }
             }
+            position += batch * step;
+            at.i += batch * spread.each;
         }
     }
 }
 
 template <typename F>
 RK_DEVICE void fft_between(FftLds<F> &lds, const FftPass &pass, u32 lines, const Complex<F> *factor) {
-    const SmallDivisor along(pass.n);
+    const FftSpread spread(pass, lines, false);
 #pragma unroll 1
-    for (u32 number = thread_x(); number < lines * pass.n; number += fft_block_size<F>) {
-        const FftPlace at(number, along, false);
-        Complex<F> &z = lds.element[at.line * pass.pitch + skewed(at.i)];
-        z = conjugate(times(z, factor[at.i]));
+    for (u32 number = thread_x(); number < spread.count; number += fft_block_size<F>) {
+        FftPlace at(number, spread);
+#pragma unroll 1
+        for (u32 k = 0; k < spread.parts; ++k) {
+            Complex<F> &z = lds.element[at.line * pass.pitch + skewed(at.i)];
+            z = conjugate(times(z, factor[at.i]));
+            at.i += spread.each;
+        }
     }
     barrier();
 }
@@ -338,29 +369,34 @@ RK_DEVICE void fft_between(FftLds<F> &lds, const FftPass &pass, u32 lines, const
 template <typename F>
 RK_DEVICE void fft_store(const FftLds<F> &lds, const FftPass &pass, const FftEnd &end, u32 lines, F *dst, F scale,
                          const Complex<F> *factor, const Complex<F> *coarse, const Complex<F> *fine) {
-    const u32 count = lines * pass.n;
-    const SmallDivisor along(end.by_lines ? lines : pass.n);
+    const FftSpread spread(pass, lines, end.by_lines);
 #pragma unroll 1
-    for (u32 number = thread_x(); number < count; number += fft_block_size<F>) {
-        const FftPlace at(number, along, end.by_lines);
-        const auto &line = lds.line[at.line];
-        const u32 position = line.first_out + at.i * end.by_i;
-        if (position >= end.limit) {
-            continue;
-        }
-        Complex<F> z = lds.element[at.line * pass.pitch + skewed(at.i)];
-        if (factor != nullptr) {
-            z = times(z, conjugate(factor[position], pass.has_conjugate_factor));
-        }
-        if (coarse != nullptr) {
-            const u32 turn = line.v * at.i;
-            z = times(z, times(coarse[turn >> pass.shift], fine[turn & ((1u << pass.shift) - 1)]));
-        }
-        const u64 offset = line.result + static_cast<u64>(static_cast<i64>(position) * end.stride);
-        if (end.is_real) {
-            dst[offset] = z.re * scale;
-        } else {
-            reinterpret_cast<Complex<F> *>(dst)[offset] = {z.re * scale, (end.is_conjugate ? -z.im : z.im) * scale};
+    for (u32 number = thread_x(); number < spread.count; number += fft_block_size<F>) {
+        FftPlace at(number, spread);
+        const u32 v = lds.line[at.line].v;
+        u32 position = lds.line[at.line].first_out + at.i * end.by_i;
+        u64 offset = lds.line[at.line].result + static_cast<u64>(static_cast<i64>(position) * end.stride);
+        const u32 step = spread.each * end.by_i;
+        const Complex<F> *line = lds.element + at.line * pass.pitch;
+#pragma unroll 1
+        for (u32 k = 0; k < spread.parts && position < end.limit; ++k) {
+            Complex<F> z = line[skewed(at.i)];
+            if (factor != nullptr) {
+                z = times(z, conjugate(factor[position], pass.has_conjugate_factor));
+            }
+            if (coarse != nullptr) {
+                const u32 turn = v * at.i;
+                z = times(z, times(coarse[turn >> pass.shift], fine[turn & ((1u << pass.shift) - 1)]));
+            }
+            if (end.is_real) {
+                dst[offset] = z.re * scale;
+            } else {
+                const F im = end.is_conjugate ? -z.im : z.im;
+                reinterpret_cast<Complex<F> *>(dst)[offset] = {z.re * scale, im * scale};
+            }
+            at.i += spread.each;
+            position += step;
+            offset += static_cast<u64>(static_cast<i64>(step) * end.stride);
         }
     }
 }
