@@ -34,7 +34,6 @@ from scipy.special import ndtr
 
 from rocmkern.dtypes import float32
 from rocmkern.emulator import program
-from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.ir import AVX512_VARIABLE, host_features
 from rocmkern.emulator.machine import Entry, Machine
 from rocmkern.kernels import plans, plans_rows, plans_transpose
@@ -184,17 +183,13 @@ def _entry(machine: Machine, family: str, symbol: str) -> Entry:
     return machine.load(path.read_bytes()).kernel(symbol)
 
 
-def _flow(entry: Entry) -> Flow:
-    code = entry.module.program
-    return Flow(code.reached(), code.base + entry.kernel.entry_address - code.text_start)
-
-
 def vector_work(target: str, family: str, symbol: str) -> float:
     """Vector instructions × lanes for each element, as tier 0 counts them."""
     machine = Machine(target, compiles=False)
     entry = _entry(machine, family, symbol)
     _launch(machine, entry, TRANSLATED[family, symbol], FEW)
-    flow, counts = _flow(entry), entry.module.program.counts
+    program = entry.module.program
+    flow, counts = program.flow(entry.kernel), program.translation.counts
     waves = sum(
         counts(b.start)[0] * sum(flow.code[pc][0].unit in VECTOR_UNITS for pc in b.pcs) for b in flow.blocks.values()
     )
@@ -213,7 +208,7 @@ def translation(target: str, cached: bool) -> dict[str, list[float]]:
         entry = _entry(machine, family, symbol)
         gc.collect()  # not by chance in the middle of a launch
         first = _cpu_ms(partial(_launch, machine, entry, arguments, 0))
-        times[symbol] = [sum(len(b.pcs) for b in _flow(entry).blocks.values()), first]
+        times[symbol] = [sum(len(b.pcs) for b in entry.module.program.flow(entry.kernel).blocks.values()), first]
         if not cached:
             _launch(machine, entry, arguments, FEW)
             times[symbol].append(_cpu_ms(partial(entry.module.program.compile, entry.kernel)))

@@ -145,11 +145,17 @@ class Flow:
                 return Block(start, tuple(pcs), after, both)
             if after in leaders:
                 return Block(start, tuple(pcs), after, (after,))
+            if after not in self.code:
+                return Block(start, tuple(pcs), after, (), "jump")
             pc = after
 
     def _find_alive(self) -> None:
-        """Registers whose value may still be read, backwards to a fixed point. A jump may read them all."""
-        self._everything = frozenset(r for row, inst in self.code.values() for r in Effects.of(row, inst).reads)
+        """Registers whose value may still be read, backwards to a fixed point.
+
+        A jump may read them all, and so may code that is not known.
+        """
+        every = [Effects.of(row, inst) for row, inst in self.code.values()]
+        self._everything = frozenset(r for effects in every for r in effects.reads | effects.writes)
         self._effects = {pc: Effects.of(*self.code[pc]) for b in self.blocks.values() for pc in b.pcs}
         self.alive = dict.fromkeys(self.blocks, frozenset[int]())
         order, changed = sorted(self.blocks, reverse=True), True
@@ -163,7 +169,7 @@ class Flow:
     def _alive_from(self, block: Block, pc: int) -> frozenset[int]:
         live = set(self._everything) if block.leaves == "jump" else set[int]()
         for successor in block.successors:
-            live |= self.alive.get(successor, frozenset())
+            live |= self.alive.get(successor, self._everything)
         for later in reversed(block.pcs):
             if later < pc:
                 break
@@ -203,7 +209,7 @@ class Flow:
         """Give every block to one unit: the entry, what follows a barrier or a call, and what several of them reach."""
         entries = {self.entry}
         entries |= self.extra & self.blocks.keys()
-        entries |= {s for b in self.blocks.values() if b.leaves for s in b.successors}
+        entries |= {s for b in self.blocks.values() if b.leaves for s in b.successors} & self.blocks.keys()
         while True:
             owners: dict[int, int] = {}
             shared = set[int]()
@@ -218,7 +224,7 @@ class Flow:
                         continue
                     owners[start] = entry
                     block = self.blocks[start]
-                    pending += () if block.leaves else block.successors
+                    pending += () if block.leaves else (s for s in block.successors if s in self.blocks)
             if not shared:
                 self.owners = owners
                 return

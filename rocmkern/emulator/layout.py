@@ -33,11 +33,10 @@ SCALARS: Final = {"vcc": 4 * VCC, "m0": 4 * M0, "exec": 4 * EXEC, "scc": SCC}
 OP_HANDLER: Final = 0
 OP_TARGET: Final = 8  # operation that a branch goes to
 OP_PC: Final = 16
-OP_FIELDS: Final = 24
-OP_FIELD_COUNT: Final = 13
+OP_FIELDS: Final = 24  # as many as the instruction has, of 8 bytes
 OP_COUNT: Final = OP_FIELDS  # of a "count" operation: how often a block began, and how often with lanes off
 OP_PARTIAL: Final = OP_FIELDS + 8
-OP_SIZE: Final = OP_FIELDS + 8 * OP_FIELD_COUNT
+COUNT_BYTES: Final = OP_FIELDS + 16  # of the whole operation
 
 # What a handler returns to the scheduler.
 END, BARRIER, YIELD, NEEDS_CODE = range(4)

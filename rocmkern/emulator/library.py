@@ -58,16 +58,16 @@ class Library:
         self.load_scheduler()
         wanted: dict[str, Build] = {b.symbol: partial(self._unit, b) for b in builders}
         self.native.ensure(wanted, self._part)
-        self.native.store.keep_profile(key, {b.entry: b.symbol for b in builders})
+        self.native.store.keep_profile(key, {b.entry: (b.symbol, b.hot_blocks) for b in builders})
         return {b.entry: self.native.address(b.symbol) or 0 for b in builders}
 
-    def known_units(self, key: str) -> dict[int, int]:
-        """Addresses of the units that earlier runs compiled of the kernel `key`."""
+    def known_units(self, key: str) -> dict[int, tuple[int, list[int]]]:
+        """Addresses of the units that earlier runs compiled of the kernel `key`, and the blocks they consist of."""
         self.load_scheduler()
-        symbols = self.native.store.profile(key)
-        if not symbols or not self.native.load(symbols.values()):
+        units = self.native.store.profile(key)
+        if not units or not self.native.load(symbol for symbol, _ in units.values()):
             return {}
-        return {pc: self.native.address(symbol) or 0 for pc, symbol in symbols.items()}
+        return {pc: (self.native.address(symbol) or 0, blocks) for pc, (symbol, blocks) in units.items()}
 
     def _unit(self, builder: UnitBuilder) -> Code:
         code = builder.build()

@@ -73,12 +73,13 @@ class Entry:
 
     def _start(self, machine: Machine, geometry: Geometry) -> Start:
         kernel, program, arena = self.kernel, self.module.program, machine.arena
+        text = program.translation
         begin = plan(kernel, machine.isa, geometry)
         record = _LAUNCH.pack(
             0, begin.groups, *geometry.grid, 0, begin.waves, 0, program.entry(kernel, kernel.wave_size), 0,
             *begin.wave_tables, *begin.group_slots, begin.wave_slot,
             begin.lds_bytes, begin.private_bytes, begin.wave_bytes, arena.base, 0,
-            ctypes.addressof(program.table), program.text_start, len(program.text), 0, 0,
+            ctypes.addressof(text.table), text.address, len(text.text), 0, 0,
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
             arena.shadow_address, begin.float_mode,
         )  # fmt: skip

@@ -85,17 +85,18 @@ class Store:
         """The file that holds `symbol`, and the symbols of others that the file needs."""
         return self._index.get(symbol)
 
-    def profile(self, key: str) -> dict[int, str]:
-        """What was compiled of a kernel in earlier runs: where units begin, and their symbols."""
+    def profile(self, key: str) -> dict[int, tuple[str, list[int]]]:
+        """What was compiled of a kernel in earlier runs: where units begin, their symbols and their blocks."""
         try:
-            lines = (self.folder / key).read_text().splitlines()
+            lines = [line.split() for line in (self.folder / key).read_text().splitlines()]
         except OSError:
             return {}
-        return {int(pc): symbol for pc, symbol in (line.split() for line in lines)}
+        return {int(pc): (symbol, [int(block) for block in blocks]) for pc, symbol, *blocks in lines}
 
-    def keep_profile(self, key: str, units: dict[int, str]) -> None:
+    def keep_profile(self, key: str, units: dict[int, tuple[str, list[int]]]) -> None:
+        lines = (" ".join((str(pc), symbol, *map(str, blocks))) for pc, (symbol, blocks) in units.items())
         with contextlib.suppress(OSError):
-            self._replace(key, "".join(f"{pc} {symbol}\n" for pc, symbol in units.items()).encode())
+            self._replace(key, "".join(f"{line}\n" for line in lines).encode())
 
     def _replace(self, name: str, data: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

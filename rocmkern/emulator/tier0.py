@@ -85,7 +85,12 @@ def fields(row: Row, inst: Inst, wave_size: int) -> list[int]:
             values.append(constant_bits(operand, explicit[i] if i < len(explicit) else "b32"))
         else:
             values.append(place_of(operand, wave_size))
-    return [*values, inst.imm, inst.imm1]
+    return [*values, inst.imm, inst.imm1] if has_immediates(inst) else values
+
+
+def has_immediates(inst: Inst) -> bool:
+    """Whether an operation has fields for them. What is no instruction counts in them."""
+    return inst.encoding in MEMORY or not inst.encoding
 
 
 def shape(inst: Inst, isa: str, wave_size: int, checked: bool = False) -> str:
@@ -153,6 +158,11 @@ class HandlerBuilder:
         transposes = self.row.access is not None and self.row.access.transpose is not None
         return THOROUGH if self.plain or transposes or self.row.unit in LOOPS else QUICK
 
+    @property
+    def operation_bytes(self) -> int:
+        inst = self.inst
+        return at.OP_FIELDS + 8 * (len(inst.dst) + len(inst.src) + 2 * has_immediates(inst))
+
     def build(self, symbol: str) -> Handler:
         w = Writer()
         regs = OutOfLine(w, self.inst, self.wave_size, self.isa)
@@ -173,7 +183,7 @@ class HandlerBuilder:
         if self.plain:
             w.line("ret void")
             return
-        self._go(w, w.at(Value(w, "ptr", 0, "%op"), at.OP_SIZE))
+        self._go(w, w.at(Value(w, "ptr", 0, "%op"), self.operation_bytes))
 
     def _give_up(self, w: Writer) -> None:
         """After a fault: the launch stops."""
@@ -245,13 +255,17 @@ class HandlerBuilder:
             w.store(w.load(spot, "i64", 0, 8) + step, spot, 8)
         self._next(w)
 
+    def _untranslated(self, w: Writer, regs: OutOfLine) -> None:
+        w.store(regs.pc(), w.at(regs.wave(), at.WAVE_PC), 8)
+        w.line(f"ret i32 {at.NEEDS_CODE}")
+
     def _end(self, w: Writer, regs: OutOfLine) -> None:
         w.line(f"ret i32 {at.END}")
 
     def _barrier(self, w: Writer, regs: OutOfLine) -> None:
         epoch = w.at(regs.wave(), at.WAVE_EPOCH)
         w.store(w.load(epoch, "i64", 0, 8) + 1, epoch, 8)
-        self._pause(w, w.at(regs.operation(), at.OP_SIZE), at.BARRIER)
+        self._pause(w, w.at(regs.operation(), self.operation_bytes), at.BARRIER)
 
     def _branch(self, w: Writer, regs: OutOfLine) -> None:
         op = regs.operation()
@@ -260,7 +274,7 @@ class HandlerBuilder:
             context = Context(w, 0, self.wave_size, self.isa)
             taken = self.row.emit(context, *(implicit(regs, t) for t in self.row.sources))
             assert isinstance(taken, Value)
-            following = taken.select(following, w.at(op, at.OP_SIZE))
+            following = taken.select(following, w.at(op, self.operation_bytes))
         self._spend_fuel(w, following)
         self._go(w, following)
 

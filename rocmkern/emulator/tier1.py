@@ -72,6 +72,10 @@ class UnitBuilder:
         return [(start, full) for start in self._blocks for full in (True, False) if (start, full) in self.hot.versions]
 
     @property
+    def hot_blocks(self) -> list[int]:
+        return sorted({start for start, _ in self.versions})
+
+    @property
     def symbol(self) -> str:
         """By content: the instructions and their places, what is hot, where one goes on."""
         state = blake2s(f"{self.isa} {self.wave_size} {self.entry}".encode(), digest_size=16)
@@ -144,7 +148,7 @@ class UnitBuilder:
     def _operation(self, pc: int, skip: bool = False) -> Value:
         w = self._writer
         operation = w.load(w.at(Value(w, "ptr", 0, "%map"), pc // 4 * 8), "ptr", 0, 8)
-        return w.at(operation, at.OP_SIZE) if skip else operation
+        return w.at(operation, at.COUNT_BYTES) if skip else operation
 
     def _emit_stubs(self) -> None:
         w = self._writer

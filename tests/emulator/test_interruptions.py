@@ -20,8 +20,8 @@ from rocmkern.emulator import machine as machines
 from rocmkern.emulator.compiler import compile_ir
 from rocmkern.emulator.machine import Launch
 from rocmkern.emulator.native import Code, native
-from rocmkern.emulator.program import Program
 from rocmkern.emulator.threads import Threads, whole
+from rocmkern.emulator.translation import WRITTEN, Translation
 from tests.emulator.device import Bench, bench
 
 # Odd numbers of a sequence, by a branch and a loop: translated in several pieces.
@@ -49,20 +49,49 @@ def check(device: Bench) -> None:
 
 def test_a_translation_that_breaks_off_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next launch translates the code anew, where it would have run into operations without handlers."""
-    device, write, calls = bench.__wrapped__(STEPS), Program._write, list[int]()
+    device, write, marks = bench.__wrapped__(STEPS), Translation._write, list[bytes]()
 
-    def breaks_off(self: Program, *arguments: Any) -> Any:
+    def breaks_off(self: Translation, *arguments: Any) -> Any:
         written = write(self, *arguments)
-        calls.append(1)
-        if len(calls) == 2:
+        marks.append(bytes(m & WRITTEN for m in self._marks))
+        if len(marks) == 2:
             raise KeyboardInterrupt
         return written
 
-    monkeypatch.setattr(Program, "_write", breaks_off)
+    monkeypatch.setattr(Translation, "_write", breaks_off)
     with pytest.raises(KeyboardInterrupt):
         check(device)
-    assert device.module.program._operations == {}
+    assert any(marks[1])
+    assert bytes(m & WRITTEN for m in device.module.program.translation._marks) == marks[1]
     check(device)
+
+
+def test_what_waits_for_code_finds_it_where_its_translation_broke_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is sent there when the code is reached again, not by way of Python each time."""
+    device, broken, calls = bench.__wrapped__(STEPS), set[int](), list[int]()
+    connect, operation = Translation._connect, Translation.operation
+
+    def breaks_off(self: Translation, pc: int) -> None:
+        if pc in self._awaited and pc not in broken:
+            broken.add(pc)
+            raise KeyboardInterrupt
+        connect(self, pc)
+
+    def counted(self: Translation, pc: int, *arguments: Any) -> int:
+        calls.append(pc)
+        return operation(self, pc, *arguments)
+
+    monkeypatch.setattr(Translation, "_connect", breaks_off)
+    monkeypatch.setattr(Translation, "operation", counted)
+    for _ in range(100):
+        try:
+            check(device)
+            break
+        except KeyboardInterrupt:
+            continue
+    calls.clear()
+    check(device)
+    assert broken and calls == []
 
 
 def test_an_interrupted_launch_waits_for_its_helpers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.machine import Machine
 from rocmkern.emulator.program import Program
 from rocmkern.emulator.tier1 import Hot
-from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault, UnsupportedInstruction
+from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
 from tests.emulator.device import TARGETS, Bench, bench
 from tests.samples import compile_hip
 
@@ -139,11 +139,11 @@ def test_a_kernel_is_compiled_once_tier_0_has_cost_as_much(monkeypatch: pytest.M
     def run(n: int) -> Flow:
         x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
         device.run("affine", np.uint32(n), x, out, np.float32(3), np.float32(0))
-        return Flow(code.reached(), code.base + kernel.entry_address - code.text_start)
+        return code.flow(kernel)
 
     for n in (0, 64):  # no lane behind the comparison, then all
         flow = run(n)
-        ran = sum(len(flow.blocks[start].pcs) for start, _ in Hot.of(flow, code.counts).versions)
+        ran = sum(len(flow.blocks[start].pcs) for start, _ in Hot.of(flow, code.translation.counts).versions)
         assert code.hot_instructions(kernel) == ran
     assert ran > sum(len(block.pcs) for block in flow.blocks.values())
 
@@ -187,10 +187,9 @@ def test_deadlocked_barrier_is_named(target: str) -> None:
             device.run("missed", np.zeros(1, np.uint32), grid=40, block=192)
     finally:
         device.machine.timeout_s = before
-    code, entry = device.module.program, device.module.kernel("missed").kernel.entry_address
+    flow = device.module.program.flow(device.module.kernel("missed").kernel)
     waiting = {int(pc, 16) for pc in re.findall("pc (0x[0-9a-f]+)", str(caught.value).partition("; these")[0])}
-    start = code.base + entry - code.text_start
-    assert {code.pieces[start + pc].row.unit for pc in waiting} == {"barrier"}
+    assert {flow.code[flow.entry + pc][0].unit for pc in waiting} == {"barrier"}
     flag = np.ones(1, np.uint32)
     device.run("missed", flag, grid=40, block=192)
     assert flag[0] == 2
@@ -305,18 +304,3 @@ def test_denormals_follow_the_kernel(flush: bool) -> None:
     flags = ("-fgpu-flush-denormals-to-zero",) if flush else ()
     bench(DENORMALS, "gfx942", flags).run("half", x, out)
     assert (out == (0 if flush else np.float32(2.0**-127))).all()
-
-
-TRAPS = """
-KERNEL void traps(unsigned *out) { out[0] = 1; asm volatile("s_trap 2"); }
-KERNEL void works(unsigned *out) { out[0] = 2; }
-"""
-
-
-def test_unknown_instruction_is_an_error_of_its_kernel() -> None:
-    """The error names instruction words, pc and kernel; other kernels of the module run."""
-    device, out = bench(TRAPS), np.zeros(64, np.uint32)
-    with pytest.raises(UnsupportedInstruction, match=r"instruction bf920002 \(s_trap\) .* at pc 0x[0-9a-f]+ of traps"):
-        device.run("traps", out)
-    device.run("works", out)
-    assert out[0] == 2

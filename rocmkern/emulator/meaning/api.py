@@ -41,7 +41,8 @@ from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods
 
 Unit = Literal[
-    "valu", "lanes", "salu", "nop", "sleep", "end", "barrier", "branch", "memory", "state", "count", "dual"
+    "valu", "lanes", "salu", "nop", "sleep", "end", "barrier", "branch", "memory", "state", "count", "untranslated",
+    "dual",
 ]  # fmt: skip
 
 ELEMENT: Final[dict[str, str]] = {

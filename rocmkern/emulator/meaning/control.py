@@ -47,5 +47,6 @@ control("s_sleep s_sleep_var", "sleep")
 # Two instructions at once (VOPD); what each does is said by its own row.
 control("v_dual", "dual")
 
-# Not an instruction: begins a block in tier 0.
+# No instructions: what begins a block in tier 0, and what stands for code that nothing has reached.
 control("count", "count")
+control("untranslated", "untranslated")
