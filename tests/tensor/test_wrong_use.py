@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,59 +13,75 @@ import rocmkern as rk
 from rocmkern import dlpack
 from rocmkern.errors import DTypeError, IndexOutOfRange, ScalarRangeError, ShapeError
 
-T = rk.asarray(np.arange(12, dtype=np.float32).reshape(3, 4))
-IDS = rk.asarray([2, 0, 1])
 FAR = "emulator:gfx1100"
-IMAGE = rk.ones((1, 1, 2, 2))
-COMPLEX = rk.ones((1, 1, 2, 2), dtype=rk.complex64)
+
+
+@cache
+def matrix() -> rk.Tensor:
+    return rk.asarray(np.arange(12, dtype=np.float32).reshape(3, 4))
+
+
+@cache
+def ids() -> rk.Tensor:
+    return rk.asarray([2, 0, 1])
+
+
+@cache
+def image() -> rk.Tensor:
+    return rk.ones((1, 1, 2, 2))
+
+
+@cache
+def complex_image() -> rk.Tensor:
+    return rk.ones((1, 1, 2, 2), dtype=rk.complex64)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: rk.scatter(IDS, rk.asarray([0], device=FAR), 1), ShapeError, "scatter: tensors on"),
-        (lambda: rk.index_add(IDS, rk.asarray([0], device=FAR), 1), ShapeError, "index_add: tensors on"),
-        (lambda: rk.repeat(IDS, rk.asarray([1, 1, 1], device=FAR)), ShapeError, "repeat: tensors on"),
-        (lambda: rk.add(T, 1, out=rk.zeros((3, 4), device=FAR)), ShapeError, "add: tensors on"),
-        (lambda: rk.add(T, 1, out=np.zeros((3, 4))), DTypeError, "add, out: ndarray is no tensor"),
-        (lambda: rk.one_hot(IDS, -1), ShapeError, "one_hot: depth -1"),
-        (lambda: rk.one_hot(IDS, 2.0), TypeError, "one_hot: depth 2.0"),
+        (lambda: rk.scatter(ids(), rk.asarray([0], device=FAR), 1), ShapeError, "scatter: tensors on"),
+        (lambda: rk.index_add(ids(), rk.asarray([0], device=FAR), 1), ShapeError, "index_add: tensors on"),
+        (lambda: rk.repeat(ids(), rk.asarray([1, 1, 1], device=FAR)), ShapeError, "repeat: tensors on"),
+        (lambda: rk.add(matrix(), 1, out=rk.zeros((3, 4), device=FAR)), ShapeError, "add: tensors on"),
+        (lambda: rk.add(matrix(), 1, out=np.zeros((3, 4))), DTypeError, "add, out: ndarray is no tensor"),
+        (lambda: rk.one_hot(ids(), -1), ShapeError, "one_hot: depth -1"),
+        (lambda: rk.one_hot(ids(), 2.0), TypeError, "one_hot: depth 2.0"),
         (lambda: rk.linspace(0, 1, 2.0), TypeError, "linspace: shape 2.0"),
-        (lambda: rk.top_k(IDS, 2.0), TypeError, "top_k: k 2.0"),
-        (lambda: rk.interpolate(IMAGE, (2.0, 2)), TypeError, "interpolate: number 2.0"),
-        (lambda: rk.conv2d(IMAGE, IMAGE, groups=1.0), TypeError, "conv2d: groups 1.0"),
-        (lambda: rk.repeat(IDS, 1.5), TypeError, "repeat: number of times 1.5"),
-        (lambda: rk.repeat(IDS, rk.asarray([1, 1])), ShapeError, "give one for each"),
-        (lambda: rk.roll(IDS, 1.5), TypeError, "roll: shift 1.5"),
-        (lambda: rk.reshape(T, (2.0, 6)), TypeError, "reshape: shape"),
-        (lambda: rk.permute_dims(T, 0), ShapeError, "name each axis once"),
-        (lambda: rk.concat([T, 1]), DTypeError, "concat: int is no tensor"),
-        (lambda: rk.tensordot(T, T, axes=((0,),)), ShapeError, "the axes of x1 and those of x2"),
-        (lambda: rk.sum(T, dtype=rk.bool), DTypeError, "sum: dtype bool"),
-        (lambda: rk.prod(T, dtype=rk.bool), DTypeError, "prod: dtype bool"),
-        (lambda: rk.cumulative_sum(IDS, dtype=rk.bool), DTypeError, "cumulative_sum: dtype bool"),
-        (lambda: rk.conv2d(COMPLEX, COMPLEX), DTypeError, "conv2d: dtype complex64"),
-        (lambda: rk.max_pool2d(COMPLEX, 2), DTypeError, "max_pool2d: dtype complex64"),
-        (lambda: rk.interpolate(COMPLEX, 2), DTypeError, "interpolate: dtype complex64"),
-        (lambda: rk.conv_transpose2d(IMAGE, IMAGE, output_padding=1), ShapeError, "output_padding"),
-        (lambda: rk.cross_entropy(T, rk.asarray([0.0, 1.0, 2.0])), DTypeError, "cross_entropy: indices"),
-        (lambda: rk.layer_norm(T, "w"), DTypeError, "layer_norm: str is no tensor"),
-        (lambda: rk.linear(T, T[:1], rk.ones((5,))), ShapeError, "linear: bias"),
-        (lambda: rk.scaled_dot_product_attention(IDS, IDS, IDS), ShapeError, "they end in"),
+        (lambda: rk.top_k(ids(), 2.0), TypeError, "top_k: k 2.0"),
+        (lambda: rk.interpolate(image(), (2.0, 2)), TypeError, "interpolate: number 2.0"),
+        (lambda: rk.conv2d(image(), image(), groups=1.0), TypeError, "conv2d: groups 1.0"),
+        (lambda: rk.repeat(ids(), 1.5), TypeError, "repeat: number of times 1.5"),
+        (lambda: rk.repeat(ids(), rk.asarray([1, 1])), ShapeError, "give one for each"),
+        (lambda: rk.roll(ids(), 1.5), TypeError, "roll: shift 1.5"),
+        (lambda: rk.reshape(matrix(), (2.0, 6)), TypeError, "reshape: shape"),
+        (lambda: rk.permute_dims(matrix(), 0), ShapeError, "name each axis once"),
+        (lambda: rk.concat([matrix(), 1]), DTypeError, "concat: int is no tensor"),
+        (lambda: rk.tensordot(matrix(), matrix(), axes=((0,),)), ShapeError, "the axes of x1 and those of x2"),
+        (lambda: rk.sum(matrix(), dtype=rk.bool), DTypeError, "sum: dtype bool"),
+        (lambda: rk.prod(matrix(), dtype=rk.bool), DTypeError, "prod: dtype bool"),
+        (lambda: rk.cumulative_sum(ids(), dtype=rk.bool), DTypeError, "cumulative_sum: dtype bool"),
+        (lambda: rk.conv2d(complex_image(), complex_image()), DTypeError, "conv2d: dtype complex64"),
+        (lambda: rk.max_pool2d(complex_image(), 2), DTypeError, "max_pool2d: dtype complex64"),
+        (lambda: rk.interpolate(complex_image(), 2), DTypeError, "interpolate: dtype complex64"),
+        (lambda: rk.conv_transpose2d(image(), image(), output_padding=1), ShapeError, "output_padding"),
+        (lambda: rk.cross_entropy(matrix(), rk.asarray([0.0, 1.0, 2.0])), DTypeError, "cross_entropy: indices"),
+        (lambda: rk.layer_norm(matrix(), "w"), DTypeError, "layer_norm: str is no tensor"),
+        (lambda: rk.linear(matrix(), matrix()[:1], rk.ones((5,))), ShapeError, "linear: bias"),
+        (lambda: rk.scaled_dot_product_attention(ids(), ids(), ids()), ShapeError, "they end in"),
         (lambda: rk.arange(float("nan")), ValueError, "use finite ones"),
         (lambda: rk.arange(0, float("inf")), ValueError, "use finite ones"),
         (lambda: rk.arange("3"), TypeError, "arange: '3' is no real number"),
         (lambda: rk.zeros((3,), device=3), TypeError, "device 3 is no name"),
-        (lambda: T.astype(None), TypeError, "None is no element type"),
-        (lambda: T[[0, 1], [0, 1, 2]], IndexError, "broadcast to one shape"),
-        (lambda: T[rk.asarray(7), rk.zeros((0,), dtype=rk.int64)], IndexError, "index 7 at position 0"),
-        (lambda: rk.set_item(IDS, 0, [1.5]), DTypeError, "a float number into a int64 tensor"),
-        (lambda: rk.set_item(IDS, 0, np.float32(1.5)), DTypeError, "a float number into a int64 tensor"),
+        (lambda: matrix().astype(None), TypeError, "None is no element type"),
+        (lambda: matrix()[[0, 1], [0, 1, 2]], IndexError, "broadcast to one shape"),
+        (lambda: matrix()[rk.asarray(7), rk.zeros((0,), dtype=rk.int64)], IndexError, "index 7 at position 0"),
+        (lambda: rk.set_item(ids(), 0, [1.5]), DTypeError, "a float number into a int64 tensor"),
+        (lambda: rk.set_item(ids(), 0, np.float32(1.5)), DTypeError, "a float number into a int64 tensor"),
         (lambda: rk.set_item(rk.zeros((2,), dtype=rk.uint8), 0, [300]), ScalarRangeError, "300 is out of bounds"),
-        (lambda: T + np.float32(1), TypeError, "a float32 beside a tensor; use"),
-        (lambda: np.ones(4) + T, TypeError, "a ndarray beside a tensor; use"),
-        (lambda: T @ np.ones(4), TypeError, "matmul: ndarray is no tensor"),
-        (lambda: bool(T), ValueError, r"use any\(\) or all\(\)"),
+        (lambda: matrix() + np.float32(1), TypeError, "a float32 beside a tensor; use"),
+        (lambda: np.ones(4) + matrix(), TypeError, "a ndarray beside a tensor; use"),
+        (lambda: matrix() @ np.ones(4), TypeError, "matmul: ndarray is no tensor"),
+        (lambda: bool(matrix()), ValueError, r"use any\(\) or all\(\)"),
     ],
 )  # fmt: skip
 def test_mistakes(call: Callable[[], Any], error: type[Exception], words: str) -> None:
@@ -76,27 +93,27 @@ def test_mistakes(call: Callable[[], Any], error: type[Exception], words: str) -
 def test_sizes_that_only_equal_an_integer_leave_no_trace() -> None:
     """Neither a float length nor True as one stays in what is kept by size, where an int finds it."""
     length = 77_031  # of no other test
-    for call in (lambda n: rk.linspace(0, 1, n), lambda n: rk.one_hot(IDS, n), lambda n: rk.sort(rk.zeros((n,)))):
+    for call in (lambda n: rk.linspace(0, 1, n), lambda n: rk.one_hot(ids(), n), lambda n: rk.sort(rk.zeros((n,)))):
         with pytest.raises(TypeError):
             call(float(length))
-    assert rk.one_hot(IDS, length).shape == (3, length)
+    assert rk.one_hot(ids(), length).shape == (3, length)
     assert rk.linspace(0, 1, length).shape == (length,)
     assert repr(rk.zeros((True, 3)).shape) == repr(rk.zeros((1, 3)).shape) == "(1, 3)"
 
 
 def test_numpy_integers_and_tensors_without_axes_count() -> None:
     """What has `__index__` is an int wherever one is taken, and a range or a tuple in a key is an index tensor."""
-    one, x = np.int64(1), T.numpy()
+    one, x = np.int64(1), matrix().numpy()
     assert rk.arange(np.int64(5)).dtype is rk.arange(rk.asarray(5)).dtype is rk.int64
     assert rk.arange(0, np.float32(1), 0.25).numpy().tolist() == [0, 0.25, 0.5, 0.75]
     assert rk.full((2,), np.float32(1.5)).numpy().tolist() == [1.5, 1.5]
-    assert np.array_equal(rk.roll(T, one, axis=one).numpy(), np.roll(x, 1, 1))
-    assert np.array_equal(rk.repeat(T, one + one, axis=0).numpy(), np.repeat(x, 2, 0))
-    assert np.array_equal(rk.tensordot(T, T.T, axes=one).numpy(), x @ x.T)
-    assert rk.expand_dims(T, axis=one).shape == (3, 1, 4)
-    assert rk.reshape(T, np.int64(12)).shape == T.reshape(rk.asarray(12)).shape == (12,)
-    assert np.array_equal(T[range(2), ((1, 2),)].numpy(), x[range(2), ((1, 2),)])
-    assert np.array_equal(T.permute((1, 0)).numpy(), x.T)
+    assert np.array_equal(rk.roll(matrix(), one, axis=one).numpy(), np.roll(x, 1, 1))
+    assert np.array_equal(rk.repeat(matrix(), one + one, axis=0).numpy(), np.repeat(x, 2, 0))
+    assert np.array_equal(rk.tensordot(matrix(), matrix().T, axes=one).numpy(), x @ x.T)
+    assert rk.expand_dims(matrix(), axis=one).shape == (3, 1, 4)
+    assert rk.reshape(matrix(), np.int64(12)).shape == matrix().reshape(rk.asarray(12)).shape == (12,)
+    assert np.array_equal(matrix()[range(2), ((1, 2),)].numpy(), x[range(2), ((1, 2),)])
+    assert np.array_equal(matrix().permute((1, 0)).numpy(), x.T)
 
 
 def test_lists_are_written_in_the_dtype_of_the_tensor() -> None:
@@ -112,20 +129,20 @@ def test_lists_are_written_in_the_dtype_of_the_tensor() -> None:
 
 def test_membership_and_formats() -> None:
     """`in` asks for an equal element of any axis, as NumPy's does; a number without axes takes a format."""
-    assert 3 in T
-    assert 100 not in T
-    assert None not in T
+    assert 3 in matrix()
+    assert 100 not in matrix()
+    assert None not in matrix()
     assert f"{rk.asarray(3.14159):.2f} {rk.asarray(7):3d}" == "3.14   7"
-    assert f"{IDS}" == str(IDS)
+    assert f"{ids()}" == str(ids())
     with pytest.raises(TypeError):
-        format(IDS, ".2f")
+        format(ids(), ".2f")
 
 
 def test_a_print_tells_the_shape_that_it_does_not_show() -> None:
     """Of tensors without elements, and of shortened ones."""
     assert "shape=(0, 3), " in repr(rk.zeros((0, 3)))
     assert "shape=(2000,), " in repr(rk.zeros((2000,)))
-    assert "shape" not in repr(T)
+    assert "shape" not in repr(matrix())
 
 
 def test_linspace_of_integers_rounds_down() -> None:
@@ -154,8 +171,8 @@ def test_a_capsule_that_a_consumer_refuses_gives_its_memory_back() -> None:
 
 def test_index_errors_are_index_errors() -> None:
     """Index tensors that do not broadcast are an IndexError, as in NumPy, on reads and writes."""
-    for key in ((IDS, rk.asarray([0, 1])), (slice(None), IDS, IDS)):
+    for key in ((ids(), rk.asarray([0, 1])), (slice(None), ids(), ids())):
         with pytest.raises(IndexOutOfRange):
-            T[key]
+            matrix()[key]
         with pytest.raises(IndexOutOfRange):
-            T[key] = 0
+            matrix()[key] = 0
