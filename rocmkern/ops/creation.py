@@ -301,19 +301,21 @@ def linspace(
     or complex64 where an end is complex; rounded down for an integer dtype.
     """
     num = normal_shape(num, "linspace")[0]
+    if not endpoint:
+        return linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     wanted = (DEFAULT_COMPLEX if complex_ends else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
     if wanted.is_complex:
         result, real = empty((num,), dtype=wanted, device=device), part_of(wanted)
         for which, (low, high) in enumerate(((start.real, stop.real), (start.imag, stop.imag))):
-            write(linspace(low, high, num, dtype=real, device=device, endpoint=endpoint), part(result, which))
+            write(linspace(low, high, num, dtype=real, device=device), part(result, which))
         return result
     if isinstance(start, complex) or isinstance(stop, complex):
         raise DTypeError(f"linspace: {start!r} to {stop!r} for dtype {wanted}; use a complex dtype")
     if math.isinf(stop - start) and math.isfinite(start) and math.isfinite(stop):
-        return linspace(start / 2, stop / 2, num, dtype=wanted, device=device, endpoint=endpoint) * 2
-    step = (stop - start) / max(num - 1 if endpoint else num, 1)
-    last = stop if endpoint and num > 1 else start + step * max(num - 1, 0)
+        return linspace(start / 2, stop / 2, num, dtype=wanted, device=device) * 2
+    step = (stop - start) / max(num - 1, 1)
+    last = stop if num > 1 else start
     if not wanted.is_float:
         numbers = _ramp(num, start, step, last, float64, device)
         return cast(floor(numbers) if wanted.is_integer else numbers, wanted)

@@ -204,7 +204,7 @@ def _entry(x: Tensor, entry: Any) -> Any:
 def _without_masks(x: Tensor, entries: list[Entry]) -> tuple[Tensor, list[Entry], bool]:
     """Each mask as the index tensors of its true values. Also: whether one mask was all there was.
 
-    A mask without axes takes a new axis of length 1 once or not at all.
+    A mask without axes takes a new axis of length 1 once or not at all; an axis of length 0 fits one of any length.
     """
     result: list[Entry] = []
     axis = 0
@@ -215,7 +215,7 @@ def _without_masks(x: Tensor, entries: list[Entry]) -> tuple[Tensor, list[Entry]
             axis += entry is not None and entry is not Ellipsis
             continue
         covered = x.shape[axis : axis + entry.ndim]
-        if entry.shape != covered:
+        if any(m not in (n, 0) for m, n in zip(entry.shape, covered, strict=True)):
             raise IndexOutOfRange(f"index: a mask of shape {entry.shape} for axes of shape {covered}")
         if entry.ndim:
             result += nonzero(entry)

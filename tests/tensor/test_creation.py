@@ -84,6 +84,14 @@ def test_linspace(start: float, stop: float, num: int, endpoint: bool, dtype: DT
         assert got.numpy()[-1] == np.asarray(stop).astype(dtype.numpy)
 
 
+def test_linspace_without_its_end_is_one_of_one_more_number_without_the_last() -> None:
+    """Bit for bit, where the numbers don't fit the dtype: thirds, tenths."""
+    for num in (0, 1, 3, 10):
+        for dtype in (rk.float32, rk.float64, rk.complex64, rk.int32):
+            whole = rk.linspace(-1, 9, num + 1, dtype=dtype).numpy()
+            np.testing.assert_array_equal(rk.linspace(-1, 9, num, dtype=dtype, endpoint=False).numpy(), whole[:-1])
+
+
 def test_linspace_between_numbers_whose_difference_is_none() -> None:
     """Each number is within a rounding of twice that between the halves."""
     for num in range(6):
@@ -169,6 +177,7 @@ def test_asarray_of_a_tensor_copies_only_when_asked() -> None:
         (lambda: rk.arange(0, 3, 0), ShapeError, "step 0"),
         (lambda: rk.arange(3, dtype=rk.bool_), DTypeError, "dtype bool"),
         (lambda: rk.linspace(0, 1, -1), ShapeError, "linspace: .* negative length"),
+        (lambda: rk.linspace(0, 1, -1, endpoint=False), ShapeError, "linspace: .* negative length"),
         (lambda: rk.linspace(0, 1, 2.5), TypeError, "no tuple of integers"),
         (lambda: rk.meshgrid(rk.zeros((2, 2))), ShapeError, "one dimension"),
         (lambda: rk.meshgrid([1, 2]), DTypeError, "meshgrid: list is no tensor"),

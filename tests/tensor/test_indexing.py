@@ -99,6 +99,16 @@ def test_masks_of_the_whole_shape(data: st.DataObject) -> None:
     assert_same(t, expected, dtype)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (0, 0)])
+def test_a_mask_of_no_elements_selects_nothing_of_axes_of_any_length(shape: tuple[int, ...]) -> None:
+    """A mask's axis is as long as the tensor's, or of length 0."""
+    x, mask = np.arange(6).reshape(2, 3), np.zeros(shape, bool)
+    t = rk.asarray(x)
+    assert_same(t[rk.asarray(mask)], x[mask])
+    t[rk.asarray(mask)] = 7
+    assert_same(t, x)
+
+
 @settings(max_examples=30)
 @given(st.data())
 def test_nonzero_counts_and_places(data: st.DataObject) -> None:
@@ -214,6 +224,8 @@ def test_keys_that_are_wrong_are_index_errors() -> None:
         (1.0, "float; use integers"),
         ((..., ...), "more than one ellipsis"),
         (rk.asarray([True, False, True]), r"mask of shape \(3,\)"),
+        (rk.zeros((0, 1), dtype=rk.bool_), r"mask of shape \(0, 1\)"),
+        (rk.zeros((2, 3, 0), dtype=rk.bool_), "3 indices for 2 dimensions"),
         (rk.asarray([1.0]), "tensor of float32"),
     ):
         with pytest.raises(IndexOutOfRange, match=words):
