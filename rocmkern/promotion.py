@@ -1,5 +1,7 @@
 """Which dtype a result has: the array API standard's table, and one answer where the standard leaves it open.
 
+NumPy's numbers have their own dtype, as in NumPy 2; Python's follow the tensor's.
+
 Open in the standard, decided here: bool with a number is the number's dtype; an integer with a float is the float
 dtype, with a complex the complex one; float16 with bfloat16 is float32; float8 with a wider float is the wider. uint64
 with a signed integer has no common integer dtype and is refused.
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache, reduce
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -27,10 +29,12 @@ from rocmkern.dtypes import (
     int64,
     part_of,
 )
+from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ScalarRangeError
 
 Real = bool | int | float
 Scalar = Real | complex
+Number: TypeAlias = Scalar | np.generic
 
 _SIGNED_ABOVE: Final = {1: int16, 2: int32, 4: int64}
 DEFAULT_FLOAT: Final = float32
@@ -74,8 +78,10 @@ def promote_all(dtypes: Iterable[DType]) -> DType:
     return reduce(promote, dtypes)
 
 
-def scalar_dtype(value: Scalar) -> DType:
-    """The dtype of a Python number on its own: bool, int64, float32, complex64."""
+def scalar_dtype(value: Number) -> DType:
+    """The dtype of a number on its own: NumPy's have theirs, Python's are bool, int64, float32, complex64."""
+    if isinstance(value, np.generic):
+        return as_dtype(value.dtype)
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
@@ -88,17 +94,31 @@ def scalar_dtype(value: Scalar) -> DType:
     raise DTypeError(f"scalar: a {kind} beside a tensor; use bool, int, float or complex, and asarray for arrays")
 
 
-def promote_scalar(dtype: DType, value: Scalar) -> DType:
-    """The dtype of a tensor's dtype with a Python number: the tensor's own unless the number is of a higher kind."""
+def promote_scalar(dtype: DType, value: Number) -> DType:
+    """A tensor's dtype with a number: beside Python's the tensor's own unless they are of a higher kind."""
     own = scalar_dtype(value)
-    if own.is_complex:
+    if own.is_complex or isinstance(value, np.generic):
         return promote(dtype, own)
     if own is bool_ or (own is DEFAULT_INT and dtype is not bool_) or dtype.is_float or dtype.is_complex:
         return dtype
     return own
 
 
-def check_range(value: Scalar, dtype: DType, operation: str) -> None:
+def common_dtype(given: Iterable[DType | Number]) -> DType:
+    """The dtype of an operation on tensors of these dtypes and these numbers."""
+    given = list(given)
+    weak = [g for g in given if not isinstance(g, DType | np.generic)]
+    firm = [g if isinstance(g, DType) else scalar_dtype(g) for g in given if isinstance(g, DType | np.generic)]
+    return reduce(promote_scalar, weak, promote_all(firm or [scalar_dtype(w) for w in weak]))
+
+
+def python_number(value: Number) -> Scalar:
+    """The Python number that equals a number of a dtype that exists here."""
+    number: Scalar = value.item() if isinstance(value, np.generic) else value
+    return number
+
+
+def check_range(value: Number, dtype: DType, operation: str) -> None:
     """Raise ScalarRangeError (an OverflowError) where an integer dtype can't hold the integer, or no float can."""
     if not isinstance(value, int):
         return

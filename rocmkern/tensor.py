@@ -14,10 +14,10 @@ from rocmkern import dlpack
 from rocmkern.dtypes import DType
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
 from rocmkern.layout import Layout, Shape, contiguous, transposed
-from rocmkern.promotion import Scalar
+from rocmkern.promotion import Number, Scalar
 from rocmkern.runtime import Device, DeviceMemory
 
-Operand: TypeAlias = "Tensor | Scalar"
+Operand: TypeAlias = "Tensor | Number"
 _VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _EDGE: Final = 3  # entries shown at each end of an axis
 _SHOWN_WHOLE: Final = 1000  # elements
@@ -45,7 +45,7 @@ class Tensor:
     layout: Layout
     device: Device
 
-    # NumPy leaves mixed operators to us, and we refuse them: no silent copy off the device.
+    # NumPy leaves mixed operators to us. We take its numbers and refuse its arrays: no silent copy off the device.
     __array_ufunc__ = None
 
     @property
@@ -450,7 +450,7 @@ class Tensor:
         return rocmkern.bitwise_invert(self)
 
 
-# What an operator hands on; NumPy's arrays and numbers get our error there, which says what to do.
+# What an operator hands on; NumPy's arrays get our error there, which says what to do.
 _OPERANDS: Final[tuple[type[Any], ...]] = (Tensor, bool, int, float, complex, np.ndarray, np.generic)
 _FACTORS: Final = (Tensor, np.ndarray)
 

@@ -38,6 +38,7 @@ TAIL = """
   numbers. Products and quotients are the plain formulas: an infinite part beside a NaN is no infinity in them.
 - `unique_*` order complex numbers by the real, then the imaginary part.
 - `float16`, `bfloat16` and `float8_e4m3` exist beside the standard's dtypes; float16 with bfloat16 is `float32`.
+- NumPy's numbers (`np.float64(2)`) are operands of their own dtype; its arrays are refused: `asarray` copies them.
 - Integer division by zero gives 0, overflow wraps; a float that becomes an integer truncates and saturates, NaN gives
   0.
 - Sorting is always stable; NaN is the largest value. `argmax` and `argmin` give the first occurrence.

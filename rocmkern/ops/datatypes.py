@@ -15,10 +15,9 @@ from rocmkern.promotion import (
     DEFAULT_FLOAT,
     DEFAULT_INT,
     KINDS,
-    Scalar,
+    Number,
+    common_dtype,
     promote,
-    promote_all,
-    promote_scalar,
 )
 from rocmkern.runtime import Device, default_device, devices
 from rocmkern.runtime.device import DeviceLike
@@ -98,16 +97,15 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     raise DTypeError(f"isdtype: kind {kind!r}; use a dtype, a name of a kind, or a tuple of them")
 
 
-def result_type(*arrays_and_dtypes: Tensor | DType | Scalar) -> DType:
-    """The dtype of an operation on these tensors, dtypes and Python numbers."""
-    firm = [_dtype_of("result_type", a) for a in arrays_and_dtypes if not isinstance(a, bool | int | float | complex)]
-    if not firm:
+def result_type(*arrays_and_dtypes: Tensor | DType | Number) -> DType:
+    """The dtype of an operation on these tensors, dtypes and numbers."""
+    given = [
+        a if isinstance(a, bool | int | float | complex | np.generic) else _dtype_of("result_type", a)
+        for a in arrays_and_dtypes
+    ]
+    if not any(isinstance(g, DType | np.generic) for g in given):
         raise ValueError("result_type: no tensor and no dtype; give at least one")
-    result = promote_all(firm)
-    for a in arrays_and_dtypes:
-        if isinstance(a, bool | int | float | complex):
-            result = promote_scalar(result, a)
-    return result
+    return common_dtype(given)
 
 
 class NamespaceInfo:

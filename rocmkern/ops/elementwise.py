@@ -15,7 +15,7 @@ from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.prepared import Key, found, number_key
-from rocmkern.promotion import DEFAULT_FLOAT, Real, Scalar, check_range, promote, promote_scalar
+from rocmkern.promotion import DEFAULT_FLOAT, Real, Scalar, check_range, promote, promote_scalar, python_number
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
 
@@ -32,7 +32,7 @@ class Unary(Protocol):
 
 
 class Binary(Protocol):
-    """A function of two operands, one of which may be a Python number; the result goes to `out` where given."""
+    """A function of two operands, one of which may be a number; the result goes to `out` where given."""
 
     def __call__(self, x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor: ...
 
@@ -133,7 +133,7 @@ def unary(
 def binary(
     name: str, kernel: str, accepts: Accepts, doc: str, *, result: Result = "same", of_complex: bool = False
 ) -> Binary:
-    """The function of two operands that a row describes; either may be a Python number, not both."""
+    """The function of two operands that a row describes; either may be a number, not both."""
     given: Result = "bool" if accepts == "logical" else result
     row = ROWS[name] = Row(name, kernel, accepts, given, 2, doc, of_complex=of_complex)
 
@@ -157,7 +157,7 @@ def binary(
         dtype = working_dtype(row, common)
         if any(isinstance(x, Tensor) and x.dtype is not dtype for x in (x1, x2)):
             return operation(*[cast(x, dtype) if isinstance(x, Tensor) else x for x in (x1, x2)], out=out)
-        by_number = _with_number(name, x1, x2, dtype, out, key)
+        by_number = _with_number(name, _plain(x1), _plain(x2), dtype, out, key)
         if by_number is not None:
             return finish(name, by_number, out)
         left, right = operand(row.name, x1, dtype, device), operand(row.name, x2, dtype, device)
@@ -182,17 +182,21 @@ _COMMUTES: Final = ("add", "multiply")
 
 
 def _number_key(name: str, x1: Operand, x2: Operand) -> Key | None:
-    """What a launch of a tensor and a Python number is kept under; None where there can't be one."""
+    """What a launch of a tensor and a number is kept under; None where there can't be one."""
     x, number = (x1, number_key(x2)) if isinstance(x1, Tensor) else (x2, number_key(x1))
     if number is None or not isinstance(x, Tensor):
         return None
     return (name, x is x1, number, x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
 
 
+def _plain(x: Operand) -> Tensor | Scalar:
+    return x if isinstance(x, Tensor) else python_number(x)
+
+
 def _with_number(
-    name: str, x1: Operand, x2: Operand, dtype: DType, out: Tensor | None, key: Key | None
+    name: str, x1: Tensor | Scalar, x2: Tensor | Scalar, dtype: DType, out: Tensor | None, key: Key | None
 ) -> Tensor | None:
-    """The operation as one affine kernel where an operand is a Python number; None where it can't be."""
+    """The operation as one affine kernel where an operand is a number; None where it can't be."""
     if name not in _AFFINE:
         return None
     x, number = (x2, x1) if name in _COMMUTES and not isinstance(x1, Tensor) else (x1, x2)
@@ -248,12 +252,13 @@ def same_device(operation: str, device: Device, x: Tensor) -> None:
 
 
 def operand(operation: str, x: Operand, dtype: DType, device: Device) -> Tensor:
-    """A tensor of the working dtype; a Python number becomes one without axes."""
+    """A tensor of the working dtype; a number becomes one without axes."""
     if isinstance(x, Tensor):
         same_device(operation, device, x)
         return x if x.dtype is dtype else cast(x, dtype)
-    check_range(x, dtype, operation)
-    return scalar_tensor(x, dtype, device)
+    number = python_number(x)
+    check_range(number, dtype, operation)
+    return scalar_tensor(number, dtype, device)
 
 
 def broadcast(x: Tensor, shape: Shape) -> Tensor:

@@ -23,7 +23,7 @@ from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.reduction import min as lowest
 from rocmkern.ops.rows_binary import equal
 from rocmkern.ops.sorting import require_order, searched
-from rocmkern.promotion import DEFAULT_FLOAT, promote, scalar_dtype
+from rocmkern.promotion import DEFAULT_FLOAT, common_dtype
 from rocmkern.tensor import Operand, Tensor
 
 _TILE: Final = 4096  # elements of a mask that one block counts
@@ -68,10 +68,7 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
         if launch is not None:
             return launch.run(condition.device, *[t.address for t in (condition, x1, x2) if isinstance(t, Tensor)])
     truth = cast(as_tensor("where", condition), bool_)
-    if isinstance(x1, Tensor) or isinstance(x2, Tensor):
-        _, dtype = device_and_dtype("where", x1, x2)
-    else:
-        dtype = promote(scalar_dtype(x1), scalar_dtype(x2))
+    dtype = common_dtype(x.dtype if isinstance(x, Tensor) else x for x in (x1, x2))
     left, right = operand("where", x1, dtype, truth.device), operand("where", x2, dtype, truth.device)
     shape = broadcast_shapes(truth.shape, left.shape, right.shape)
     out, mask = empty(shape, dtype, truth.device), beside_words(broadcast(truth, shape), dtype)

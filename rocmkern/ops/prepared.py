@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import copysign
 from typing import Any, Final
 
+import numpy as np
 from attrs import define
 
 from rocmkern.drivers.protocol import Dims
@@ -20,6 +21,7 @@ from rocmkern.tensor import Tensor
 
 Key = tuple[Any, ...]
 _KEPT: Final = 4096
+_REAL: Final = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 @define(eq=False)
@@ -71,9 +73,9 @@ atexit.register(forget)  # memory goes back while the drivers still work
 
 
 def number_key(value: object) -> Key | None:
-    """A Python number as part of a key: 1, 1.0 and True differ. None for others, for -0.0, which equals 0.0, and for
+    """A number as part of a key: 1, 1.0, True and NumPy's differ. None for others, for -0.0, which equals 0.0, and for
     NaN, which would never be found again.
     """
-    if isinstance(value, bool | int | float) and (value or copysign(1, value) > 0) and value == value:
+    if isinstance(value, _REAL) and (value or copysign(1, value) > 0) and value == value:
         return (value, value.__class__)
     return None
