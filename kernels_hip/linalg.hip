@@ -31,6 +31,12 @@ namespace rk {
                             backward, unit, conjugated, t, x);                                               \
     }
 
+#define SUBTRACT_BLOCK(T)                                                                                    \
+    RK_BLOCK_KERNEL(256) subtract_block_##T(u64 rows, u64 columns, u64 batch, u64 stride, u64 step,          \
+                                            const T *b, T *a) {                                              \
+        subtract_block(rows, columns, batch, stride, step, b, a);                                            \
+    }
+
 #define DETERMINANT(T)                                                                                       \
     RK_BLOCK_KERNEL(256) determinant_##T(u64 n, u64 batch, const T *lu, const i32 *pivots, T *det, T *sign,  \
                                          real_of<T> *log_size) {                                             \

@@ -24,6 +24,16 @@ struct Lanes {
         row = thread_x() >> bits;
         down = block_size_x() >> bits;
     }
+
+    // The sum of what the column's threads have in `values`.
+    template <typename T>
+    RK_DEVICE T total(const T *values) const {
+        T sum = values[column];
+        for (u32 r = 1; r < down; ++r) {
+            sum = plus_product(sum, number<T>(1), values[r * across + column]);
+        }
+        return sum;
+    }
 };
 
 // Matrix and column of the first failure of a batch, in one word, so that the smallest is the first.
@@ -89,12 +99,14 @@ RK_DEVICE void factor_lu(u64 rows, u64 columns, u64 batch, u64 first, u64 stride
                     report(status, matrix, first + k);
                 }
             }
+            const u64 j = k + 1 + lanes.column;
+            if (j < columns) {
+                const T of_own = own[j];
+                T *row = a + (k + 1 + lanes.row) * stride;
 #pragma unroll 1
-            for (u64 i = k + 1 + lanes.row; i < rows; i += lanes.down) {
-                T *row = a + i * stride;
-                const T multiplier = pivot.quotient(row[k]);
-                for (u64 j = k + 1 + lanes.column; j < columns; j += lanes.across) {
-                    row[j] = minus_product(row[j], multiplier, own[j]);
+                for (u64 i = k + 1 + lanes.row; i < rows; i += lanes.down) {
+                    row[j] = minus_product(row[j], pivot.quotient(row[k]), of_own);
+                    row += lanes.down * stride;
                 }
             }
             barrier();
@@ -125,12 +137,16 @@ RK_DEVICE void factor_cholesky(u64 n, u64 batch, u64 first, u64 stride, u64 step
                 report(status, matrix, first + k);
             }
             const Divisor<F> divisor = Divisor<F>::by(pivot);
+            const u64 j = k + 1 + lanes.column;
+            if (j < n) {
+                const T across = divisor.quotient(conjugate(a[j * stride + k]));
+                T *row = a + (k + 1 + lanes.row) * stride;
 #pragma unroll 1
-            for (u64 i = k + 1 + lanes.row; i < n; i += lanes.down) {
-                const T multiplier = divisor.quotient(a[i * stride + k]);
-                for (u64 j = k + 1 + lanes.column; j <= i; j += lanes.across) {
-                    T *entry = a + i * stride + j;
-                    *entry = minus_product(*entry, multiplier, conjugate(a[j * stride + k]));
+                for (u64 i = k + 1 + lanes.row; i < n; i += lanes.down) {
+                    if (j <= i) {
+                        row[j] = minus_product(row[j], row[k], across);
+                    }
+                    row += lanes.down * stride;
                 }
             }
             barrier();
@@ -178,6 +194,19 @@ RK_DEVICE void swap_rows(u64 columns, u64 gap, u64 gap_width, u64 batch, u64 fir
     }
 }
 
+// a −= b, where a is a block of rows of a wider matrix and b contiguous.
+template <typename T>
+RK_DEVICE void subtract_block(u64 rows, u64 columns, u64 batch, u64 stride, u64 step, const T *b, T *all) {
+#pragma unroll 1
+    for (u64 row = block_x(); row < batch * rows; row += grid_x()) {
+        const u64 matrix = row / rows;
+        T *a = all + matrix * step + (row - matrix * rows) * stride;
+        for (u64 j = thread_x(); j < columns; j += block_size_x()) {
+            a[j] -= b[row * columns + j];
+        }
+    }
+}
+
 struct Strides2D {
     u64 row;
     u64 column;
@@ -210,11 +239,14 @@ RK_DEVICE void solve_triangular(u64 n, u64 columns, u64 batch, Strides2D of_t, S
             const u64 k = backward ? n - 1 - done : done;
             if (inside) {
                 const T value = divisors[k].quotient(x[k * of_x.row]);
-                const u64 end = backward ? k : n;
+                const u64 first = lanes.row + (backward ? 0 : k + 1), end = backward ? k : n;
+                const T *entry = t + first * of_t.row + k * of_t.column;
+                T *row = x + first * of_x.row;
 #pragma unroll 1
-                for (u64 i = lanes.row + (backward ? 0 : k + 1); i < end; i += lanes.down) {
-                    const T entry = t[i * of_t.row + k * of_t.column];
-                    x[i * of_x.row] = minus_product(x[i * of_x.row], conjugated ? conjugate(entry) : entry, value);
+                for (u64 i = first; i < end; i += lanes.down) {
+                    *row = minus_product(*row, conjugated ? conjugate(*entry) : *entry, value);
+                    row += lanes.down * of_x.row;
+                    entry += lanes.down * of_t.row;
                 }
             }
             barrier();

@@ -59,6 +59,51 @@ RK_DEVICE Reflection<T> reflection(u64 rows, u64 stride, u64 k, const T *a, f64 
     return Reflection<T>::of(alpha, block_reduce<Sum<f64>>(squares, scratch), scale);
 }
 
+// A reflection's v, whose first element is 1, beside a column that it is to change.
+template <typename T>
+struct Rows {
+    const T *v;
+    T *x;
+    u64 v_stride;
+    u64 stride;
+
+    // Σ conj(v[i])·x[i] over rows i = first, first + step, …
+    RK_DEVICE T dot(u64 k, u64 first, u64 end, u32 step) const {
+        T sum = number<T>(0);
+        u64 i = first;
+        if (i == k && i < end) {
+            sum = x[i * stride];
+            i += step;
+        }
+        const T *of_v = v + i * v_stride;
+        const T *of_x = x + i * stride;
+#pragma unroll 1
+        for (; i < end; i += step) {
+            sum = plus_product(sum, conjugate(*of_v), *of_x);
+            of_v += step * v_stride;
+            of_x += step * stride;
+        }
+        return sum;
+    }
+
+    // x[i] −= v[i]·by over the same rows.
+    RK_DEVICE void subtract(u64 k, u64 first, u64 end, u32 step, T by) const {
+        u64 i = first;
+        if (i == k && i < end) {
+            x[i * stride] = minus_product(x[i * stride], number<T>(1), by);
+            i += step;
+        }
+        const T *of_v = v + i * v_stride;
+        T *of_x = x + i * stride;
+#pragma unroll 1
+        for (; i < end; i += step) {
+            *of_x = minus_product(*of_x, *of_v, by);
+            of_v += step * v_stride;
+            of_x += step * stride;
+        }
+    }
+};
+
 // A = Q·R of panels, rows ≥ columns: R on and above the diagonal, the reflections that make up Q below.
 template <typename T>
 RK_DEVICE void factor_qr(u64 rows, u64 columns, u64 batch, u64 stride, u64 step, u64 tau_step, T *all, T *tau) {
@@ -79,25 +124,12 @@ RK_DEVICE void factor_qr(u64 rows, u64 columns, u64 batch, u64 stride, u64 step,
                 a[i * stride + k] = h.divisor.quotient(a[i * stride + k]);
             }
             barrier();
-            T *column = a + k + 1 + lanes.column;
             const bool inside = k + 1 + lanes.column < columns;
-            T sum = number<T>(0);
-#pragma unroll 1
-            for (u64 i = k + lanes.row; i < rows && inside; i += lanes.down) {
-                const T v = i == k ? number<T>(1) : conjugate(a[i * stride + k]);
-                sum = plus_product(sum, v, column[i * stride]);
-            }
-            sums[thread_x()] = sum;
+            const Rows<T> own = {a + k, a + k + 1 + lanes.column, stride, stride};
+            sums[thread_x()] = inside ? own.dot(k, k + lanes.row, rows, lanes.down) : number<T>(0);
             barrier();
-            T total = number<T>(0);
-            for (u32 r = 0; r < lanes.down; ++r) {
-                total = plus_product(total, number<T>(1), sums[r * lanes.across + lanes.column]);
-            }
-            const T by = times(conjugate(h.tau), total);
-#pragma unroll 1
-            for (u64 i = k + lanes.row; i < rows && inside; i += lanes.down) {
-                const T v = i == k ? number<T>(1) : a[i * stride + k];
-                column[i * stride] = minus_product(column[i * stride], v, by);
+            if (inside) {
+                own.subtract(k, k + lanes.row, rows, lanes.down, times(conjugate(h.tau), lanes.total(sums)));
             }
             barrier();
         }
@@ -131,25 +163,13 @@ RK_DEVICE void reflect(u64 rows, u64 columns, u64 count, u64 batch, ReflectorSte
             const u64 k = backward ? count - 1 - done : done;
             const T tau = taus[matrix * of_v.tau_step + k];
             const u64 start = k + ((lanes.row - k) & (lanes.down - 1));
-            T sum = number<T>(0);
-#pragma unroll 1
-            for (u64 i = start; i < rows && inside; i += lanes.down) {
-                const T v = i == k ? number<T>(1) : conjugate(reflector[i * of_v.stride + k]);
-                sum = plus_product(sum, v, x[i * stride]);
-            }
-            sums[turn][thread_x()] = sum;
+            const Rows<T> own = {reflector + k, x, of_v.stride, stride};
+            sums[turn][thread_x()] = inside ? own.dot(k, start, rows, lanes.down) : number<T>(0);
             barrier();
-            T total = number<T>(0);
-            for (u32 r = 0; r < lanes.down; ++r) {
-                total = plus_product(total, number<T>(1), sums[turn][r * lanes.across + lanes.column]);
+            if (inside) {
+                own.subtract(k, start, rows, lanes.down, times(backward ? tau : conjugate(tau), lanes.total(sums[turn])));
             }
             turn ^= 1;
-            const T by = times(backward ? tau : conjugate(tau), total);
-#pragma unroll 1
-            for (u64 i = start; i < rows && inside; i += lanes.down) {
-                const T v = i == k ? number<T>(1) : reflector[i * of_v.stride + k];
-                x[i * stride] = minus_product(x[i * stride], v, by);
-            }
         }
     }
 }

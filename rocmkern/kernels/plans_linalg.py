@@ -8,21 +8,26 @@ from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.families.linalg import PANEL, THREADS
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, power_of_two
 
-_FEW: Final = 32  # rows that one wave has done with as soon as several, which wait for one another
+_FEW: Final = 64  # rows or elements that one wave has done with as soon as several, which wait for one another
 
 
-def matrices(batch: int, rows: int, device: DeviceInfo) -> LaunchPlan:
+def matrices(batch: int, length: int, device: DeviceInfo) -> LaunchPlan:
     """A block a matrix of that many rows."""
-    return _blocks(batch, rows, device, variant="matrices", why="a block a matrix")
+    return _blocks(batch, length, device, variant="matrices", why="a block a matrix")
 
 
-def columns(batch: int, rows: int, width: int, device: DeviceInfo) -> LaunchPlan:
+def rows(count: int, width: int, device: DeviceInfo) -> LaunchPlan:
+    """A block a row of that many elements."""
+    return _blocks(count, width, device, variant="rows", why="a block a row")
+
+
+def columns(batch: int, length: int, width: int, device: DeviceInfo) -> LaunchPlan:
     """A block as many columns of a matrix as it has in a row of threads."""
     across = min(power_of_two(width), PANEL)
-    return _blocks(batch * -(-width // across), rows, device, variant="columns", why=f"a block {across} columns")
+    return _blocks(batch * -(-width // across), length, device, variant="columns", why=f"a block {across} columns")
 
 
-def _blocks(count: int, rows: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
-    block = PANEL if rows <= _FEW else THREADS
+def _blocks(count: int, length: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
+    block = PANEL if length <= _FEW else THREADS
     grid = min(count, device.max_grid[0], WORK_ITEMS // block)
     return LaunchPlan((grid, 1, 1), (block, 1, 1), 0, variant, why)

@@ -1,36 +1,39 @@
 """LU, Cholesky and QR factorizations of matrices, and what they solve.
 
-A block factors a panel of 64 columns; products of matrices bring the columns to its right up to date.
+A block of threads factors a panel of some columns; products of matrices bring the columns to its right up to date.
 """
 
 from __future__ import annotations
 
 from math import prod
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from attrs import frozen
 
 from rocmkern.dtypes import int32, part_of
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_linalg
-from rocmkern.kernels.families.linalg import PANEL
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape, broadcast_shapes, normal_integer
-from rocmkern.ops.casting import cast, duplicate
-from rocmkern.ops.composed import conj, triu
+from rocmkern.ops.casting import cast, duplicate, scalar_tensor
+from rocmkern.ops.composed import conj, tril, triu
 from rocmkern.ops.creation import eye, zeros
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype
 from rocmkern.ops.faults import CheckOfMatrices, checked
 from rocmkern.ops.launch import context, empty
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import matrix_transpose, reshape
-from rocmkern.ops.matrices import factored_floats, matrices, square_matrices
+from rocmkern.ops.matrices import diagonal, factored_floats, matrices, square_matrices
+from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
-from rocmkern.ops.rows_binary import subtract
+from rocmkern.ops.rows_unary import reciprocal
 from rocmkern.tensor import Tensor
 
-_SINGULAR = ("is singular", "use pinv, or add to its diagonal")
-_INDEFINITE = ("is not positive definite", "add to its diagonal, or use eigh")
+_PANEL: Final = (
+    32  # columns; twice as many would leave half the work to single blocks, half as many too much to launches
+)
+_SINGULAR: Final = ("is singular", "use pinv, or add to its diagonal")
+_INDEFINITE: Final = ("is not positive definite", "add to its diagonal, or use eigh")
 
 
 class QRResult(NamedTuple):
@@ -61,13 +64,28 @@ def _stack(x: Tensor) -> Tensor:
     return reshape(duplicate(x), (prod(x.shape[:-2]), *x.shape[-2:]))
 
 
+def _adjoint(x: Tensor) -> Tensor:
+    """The conjugate transposes; of real matrices a view."""
+    transposed = matrix_transpose(x)
+    return conj(transposed) if x.dtype.is_complex else transposed
+
+
 def _panels(count: int) -> list[tuple[int, int]]:
-    return [(at, min(at + PANEL, count)) for at in range(0, count, PANEL)]
+    return [(at, min(at + _PANEL, count)) for at in range(0, count, _PANEL)]
 
 
 def _subtract_product(target: Tensor, a: Tensor, b: Tensor) -> None:
-    if target.size:
-        subtract(target, matmul(a, b), out=target)
+    """Subtract a·b from a block of rows of a stack, in place."""
+    if not target.size:
+        return
+    product = matmul(a, b)
+    batch, rows, columns = target.shape
+    each, real = (2, part_of(target.dtype)) if target.dtype.is_complex else (1, target.dtype)
+    here = context(target.device)
+    here.kernel(target.device, f"subtract_block_{real.short}").run(
+        here.plan(plans_linalg.rows, batch * rows, columns * each), rows, columns * each, batch,
+        target.strides[1] * each, target.strides[0] * each, product.address, target.address,
+    )  # fmt: skip
 
 
 @frozen
@@ -227,9 +245,7 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     check = CheckOfMatrices("cholesky", a.shape, *_INDEFINITE)
     checked(a.device, check, lambda status: _cholesky(work, status))
     result = reshape(work, a.shape)
-    if not upper:
-        return result
-    return conj(matrix_transpose(result)) if a.dtype.is_complex else matrix_transpose(result)
+    return _adjoint(result) if upper else result
 
 
 def _cholesky(a: Tensor, status: int) -> None:
@@ -243,8 +259,7 @@ def _cholesky(a: Tensor, status: int) -> None:
         if end < n:
             below = _block(a, rest, own)
             _triangular(block, matrix_transpose(below), backward=False, unit=False, conjugated=a.dtype.is_complex)
-            across = matrix_transpose(below)
-            _subtract_product(_block(a, rest, rest), below, conj(across) if a.dtype.is_complex else across)
+            _subtract_product(_block(a, rest, rest), below, _adjoint(below))
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
@@ -259,37 +274,80 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     count = min(rows, columns)
     width = count if mode == "reduced" else rows
     work, batch = _stack(a), prod(a.shape[:-2])
-    taus = empty((batch, count), a.dtype, a.device)
-    here = context(a.device)
-    for start, end in _panels(count) if batch else ():
-        below = _block(work, slice(start, rows), slice(start, end))
-        plan = here.plan(plans_linalg.matrices, batch, rows - start)
-        tau = taus.view(taus.layout.narrow(1, start, end - start))
-        _run(
-            plan, "qr", work, rows - start, end - start, batch, columns, rows * columns, count, below.address,
-            tau.address,
-        )  # fmt: skip
-        _reflect(below, tau, _block(work, slice(start, rows), slice(end, columns)), backward=False)
-    unit = eye(rows, width, dtype=a.dtype, device=a.device)
-    q = duplicate(broadcast(unit, (batch, rows, width)))
-    for start, end in reversed(_panels(count)) if batch else ():
-        below = _block(work, slice(start, rows), slice(start, end))
-        tau = taus.view(taus.layout.narrow(1, start, end - start))
-        _reflect(below, tau, _block(q, slice(start, rows), slice(start, width)), backward=True)
+    q = duplicate(broadcast(eye(rows, width, dtype=a.dtype, device=a.device), (batch, rows, width)))
+    panels = _panels(count) if batch else []
+    reflections: list[Reflections | ReflectionsInOne] = []
+    for start, end in panels:
+        below = slice(start, rows)
+        made = _reflections(_block(work, below, slice(start, end)))
+        reflections.append(made if len(panels) == 1 else _in_one(made))
+        reflections[-1].reflect(_block(work, below, slice(end, columns)), backward=False)
+    for (start, _), each in reversed([*zip(panels, reflections, strict=True)]):
+        each.reflect(_block(q, slice(start, rows), slice(start, width)), backward=True)
     r = triu(_block(work, slice(0, width), slice(None)))
     return QRResult(reshape(q, (*a.shape[:-2], rows, width)), reshape(r, (*a.shape[:-2], width, columns)))
 
 
-def _reflect(v: Tensor, tau: Tensor, x: Tensor, *, backward: bool) -> None:
-    """Multiply columns by the product of reflections, or by its conjugate transpose, in their place."""
-    if not x.size:
-        return
-    (batch, rows, width), count = x.shape, v.shape[2]
-    plan = context(x.device).plan(plans_linalg.columns, batch, rows, width)
+@frozen
+class Reflections:
+    """H = I − τ·v·vᴴ for each column v of a panel, of which what lies below the diagonal is kept; its first is 1."""
+
+    v: Tensor
+    tau: Tensor
+
+    def reflect(self, x: Tensor, *, backward: bool) -> None:
+        """Multiply columns by H₀·H₁·… (backward), or by the conjugate transpose of that, in their place."""
+        if not x.size:
+            return
+        (batch, rows, width), count = x.shape, self.v.shape[2]
+        plan = context(x.device).plan(plans_linalg.columns, batch, rows, width)
+        _run(
+            plan, "reflect", x, rows, width, count, batch, self.v.strides[1], self.v.strides[0], count, x.strides[1],
+            x.strides[0], backward, self.v.address, self.tau.address, x.address,
+        )  # fmt: skip
+
+
+@frozen
+class ReflectionsInOne:
+    """H₀·H₁·… = I − V·T·Vᴴ with the inverse of the upper triangular T: above its diagonal it is Vᴴ·V."""
+
+    v: Tensor
+    adjoint: Tensor
+    inverse: Tensor
+
+    def reflect(self, x: Tensor, *, backward: bool) -> None:
+        """What `Reflections` does, in products of matrices."""
+        if not x.size:
+            return
+        y = matmul(self.adjoint, x)
+        if backward:
+            _triangular(self.inverse, y, backward=True, unit=False)
+        else:
+            lower = matrix_transpose(self.inverse)
+            _triangular(lower, y, backward=False, unit=False, conjugated=x.dtype.is_complex)
+        _subtract_product(x, self.v, y)
+
+
+def _reflections(below: Tensor) -> Reflections:
+    """Factor a panel in place: R on and above its diagonal, what makes up Q below."""
+    batch, rows, width = below.shape
+    taus = empty((batch, width), below.dtype, below.device)
+    plan = context(below.device).plan(plans_linalg.matrices, batch, rows)
     _run(
-        plan, "reflect", x, rows, width, count, batch, v.strides[1], v.strides[0], tau.strides[0], x.strides[1],
-        x.strides[0], backward, v.address, tau.address, x.address,
+        plan, "qr", below, rows, width, batch, below.strides[1], below.strides[0], width, below.address, taus.address
     )  # fmt: skip
+    return Reflections(below, taus)
+
+
+def _in_one(made: Reflections) -> ReflectionsInOne:
+    """The panel's reflections as one product. Where τ is 0 the inverse is infinite, and solving by it gives 0."""
+    v = tril(made.v, k=-1)
+    ones = broadcast(scalar_tensor(1, v.dtype, v.device), made.tau.shape)
+    write(ones, diagonal(v))
+    adjoint = _adjoint(v)
+    inverse = matmul(adjoint, v)
+    write(reciprocal(made.tau), diagonal(inverse))
+    return ReflectionsInOne(v, adjoint, inverse)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.kernels.families.linalg import FACTORED
 from rocmkern.runtime import Device
@@ -89,6 +90,16 @@ def test_swap_rows_follows_the_pivots(device: Device, bits: type[Any]) -> None:
     symbol = f"swap_rows_u{8 * a.itemsize}"
     run(device, symbol, 4, 2, 2, 2, 1, 3, 6, 30, 4, pivots, a, grid=1, block=64)
     np.testing.assert_array_equal(a, expected)
+
+
+@pytest.mark.parametrize("t", [dtypes.float32, dtypes.float64], ids=lambda t: t.short)
+def test_subtract_block(device: Device, t: DType) -> None:
+    """A contiguous block from one inside wider matrices, whose other elements stay; more rows than blocks."""
+    whole, b = normal(t, 2, 5, 9), normal(t, 2, 3, 4)
+    expected = whole.copy()
+    expected[:, 1:4, 2:6] -= b
+    run(device, f"subtract_block_{t.short}", 3, 4, 2, 9, 45, b, whole[:, 1:4, 2:6], grid=4, block=64)
+    np.testing.assert_array_equal(whole, expected)
 
 
 @EVERY

@@ -132,7 +132,7 @@ def test_qr(data: st.DataObject, dtype: DType, batch: tuple[int, ...], rows: int
 
 @pytest.mark.parametrize("dtype", FACTORED, ids=lambda t: t.short)
 def test_more_than_one_panel(dtype: DType) -> None:
-    """130 rows: three panels, brought up to date by products of matrices."""
+    """130 rows: five panels, brought up to date by products of matrices."""
     n = 130
     x, y = normal(dtype, n, n), normal(dtype, n, 3)
     a = rk.asarray(x)
@@ -145,6 +145,16 @@ def test_more_than_one_panel(dtype: DType) -> None:
     q, r = (exactly(part.numpy()) for part in linalg.qr(rk.asarray(x[:, :70])))
     assert_zero(adjoint(q) @ q - np.eye(70), 1, dtype, n)
     assert_zero(q @ r - x[:, :70], size(x) * n, dtype, n)
+
+
+@pytest.mark.parametrize("dtype", FACTORED, ids=lambda t: t.short)
+def test_qr_of_what_is_triangular_already(dtype: DType) -> None:
+    """Nothing is reflected: every τ is 0, in both panels."""
+    x = np.triu(normal(dtype, 40, 40))
+    x[np.arange(40), np.arange(40)] = np.arange(1, 41)
+    q, r = linalg.qr(rk.asarray(x))
+    np.testing.assert_array_equal(q.numpy(), np.eye(40))
+    np.testing.assert_array_equal(r.numpy(), x)
 
 
 def test_a_zero_pivot_in_a_later_panel_names_its_row() -> None:

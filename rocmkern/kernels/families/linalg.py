@@ -59,8 +59,17 @@ def _swap_rows(t: DType) -> KernelSpec:
     return _spec("swap_rows", t, (*sizes, source("pivots", dtypes.int32), changed("a", t)))
 
 
+def _subtract_block(t: DType) -> KernelSpec:
+    sizes = _sizes("rows", "columns", "batch", "stride", "step")
+    return _spec("subtract_block", t, (*sizes, source("b", t), changed("a", t)))
+
+
 FAMILY: Final = Family(
     "linalg",
     "LU, Cholesky and QR factorizations of panels of matrices, what applies their factors, determinants",
-    (*(k for t in FACTORED for k in _of(t)), *map(_swap_rows, (dtypes.uint32, dtypes.uint64))),
+    (
+        *(k for t in FACTORED for k in _of(t)),
+        *map(_swap_rows, (dtypes.uint32, dtypes.uint64)),
+        *map(_subtract_block, (dtypes.float32, dtypes.float64)),
+    ),
 )
