@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from rocmkern.dtypes import float32
 from rocmkern.errors import DTypeError, ShapeError
@@ -14,6 +15,7 @@ from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
 from rocmkern.ops.launch import context, empty, kernel, layout_info
 from rocmkern.ops.manipulation import expand_dims, reshape, squeeze
+from rocmkern.ops.prepared import Key, found
 from rocmkern.ops.rows_binary import add
 from rocmkern.tensor import Tensor
 
@@ -32,8 +34,14 @@ def conv2d(
     groups: int = 1,
 ) -> Tensor:
     """Images (b, c, h, w) with kernels (out, c/groups, kh, kw), any layout; a pair is for height and width."""
-    images, kernels = _operands("conv2d", x, weight, groups, over_groups=True)
     steps, pads, spread = _geometry("conv2d", stride, padding, dilation)
+    key: Key | None = None
+    if bias is None and tuned.tables is None and isinstance(x, Tensor) and isinstance(weight, Tensor):
+        key = ("conv2d", *_placed(x), *_placed(weight), steps, pads, spread, normal_integer(groups, "conv2d", "groups"))
+        launch = found(key)
+        if launch is not None:
+            return launch.run(x.device, x.address, weight.address)
+    images, kernels = _operands("conv2d", x, weight, groups, over_groups=True)
     size = tuple(map(plans_conv.windows, images.shape[2:], _reach(kernels.shape[2:], spread), steps, pads))
     if min(size) <= 0:
         raise ShapeError(f"conv2d: kernel {kernels.shape[2:]} does not fit image {images.shape[2:]}")
@@ -48,7 +56,10 @@ def conv2d(
     pixels = images.shape[2] * images.shape[3]
     sizes = result.shape, pixels, groups, images.dtype, _packs(kernels), depth
     plan = here.plan(plans_conv.planned, *sizes, tuned=instance)
-    here.kernel(images.device, plan.variant).run(plan, *geometry, *_pointers(images, kernels), result.address)
+    chosen, (info, *addresses) = here.kernel(images.device, plan.variant), _pointers(images, kernels)
+    chosen.run(plan, *geometry, info, *addresses, result.address)
+    if key is not None and images is x and kernels is weight and result.size:
+        chosen.keep(key, plan, result, (*geometry, info))
     return _finished("conv2d", result, bias, x)
 
 
@@ -97,10 +108,10 @@ def conv1d(
 ) -> Tensor:
     """Signals (b, c, n) with kernels (out, c/groups, k)."""
     image, kernels = _as_image("conv1d", x), _as_image("conv1d", weight)
-    found = conv2d(
+    result = conv2d(
         image, kernels, bias, stride=(1, stride), padding=(0, padding), dilation=(1, dilation), groups=groups
     )
-    return squeeze(found, 2)
+    return squeeze(result, 2)
 
 
 def conv_transpose1d(
@@ -116,7 +127,7 @@ def conv_transpose1d(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv1d: signals (b, c, n) with kernels (c, out/groups, k)."""
-    found = conv_transpose2d(
+    result = conv_transpose2d(
         _as_image("conv_transpose1d", x),
         _as_image("conv_transpose1d", weight),
         bias,
@@ -126,7 +137,7 @@ def conv_transpose1d(
         dilation=(1, dilation),
         groups=groups,
     )
-    return squeeze(found, 2)
+    return squeeze(result, 2)
 
 
 def avg_pool2d(
@@ -167,7 +178,12 @@ def max_pool2d(
 
 def interpolate(x: Tensor, size: Pair, /, *, mode: str = "nearest", align_corners: bool = False) -> Tensor:
     """Images resampled to a height and width, "nearest" or "bilinear"."""
-    images, size = _images("interpolate", x), _pair("interpolate", size)
+    size = _pair("interpolate", size)
+    key = ("interpolate", *_placed(as_tensor("interpolate", x)), size, mode, bool(align_corners))
+    launch = found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
+    images = _images("interpolate", x)
     if mode not in ("nearest", "bilinear"):
         raise ShapeError(f'interpolate: mode {mode!r}; use "nearest" or "bilinear"')
     if min(size) <= 0 or 0 in images.shape[2:]:
@@ -181,18 +197,21 @@ def interpolate(x: Tensor, size: Pair, /, *, mode: str = "nearest", align_corner
     )
     # Candle calls the third axis w where nearest and pools are concerned, and h in bilinear.
     ordered = size if mode == "nearest" else size[::-1]
-    kernel(images.device, f"upsample_{mode}2d_{images.dtype.short}")(
-        result.size, *ordered, *options, info, images.address, result.address
-    )
+    before = (*ordered, *options, info)
+    _launched(f"upsample_{mode}2d_{images.dtype.short}", result, images, before, key if images is x else None)
     return cast(result, x.dtype)
 
 
 def _pooled(
     name: str, x: Tensor, window: Pair, stride: Pair | None, padding: Pair, dilation: Pair, ceil: bool, counts: bool
 ) -> Tensor:
-    images = _images(name, x)
     lengths = _pair(name, window)
     steps, pads, spread = _geometry(name, lengths if stride is None else stride, padding, dilation)
+    key = (name, *_placed(as_tensor(name, x)), lengths, steps, pads, spread, bool(ceil), bool(counts))
+    launch = found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
+    images = _images(name, x)
     if 0 in lengths:
         raise ShapeError(f"{name}: window {lengths}; use numbers from 1 on")
     reach = _reach(lengths, spread)
@@ -203,10 +222,18 @@ def _pooled(
         raise ShapeError(f"{name}: window {lengths} does not fit image {images.shape[2:]}")
     result = empty((*images.shape[:2], *size), images.dtype, images.device)
     info = layout_info(images.device, images.shape + images.strides)
-    kernel(images.device, f"{name}_axes_{images.dtype.short}")(
-        result.size, *size, *lengths, *steps, *pads, *spread, counts, info, images.address, result.address
-    )
+    before = (*size, *lengths, *steps, *pads, *spread, counts, info)
+    _launched(f"{name}_axes_{images.dtype.short}", result, images, before, key if images is x else None)
     return cast(result, x.dtype)
+
+
+def _launched(symbol: str, out: Tensor, images: Tensor, before: tuple[Any, ...], key: Key | None) -> None:
+    """A thread an element of the result; kept under the key."""
+    chosen = kernel(images.device, symbol)
+    plan = chosen.units(out.size)
+    chosen.run(plan, *before, images.address, out.address)
+    if key is not None and out.size:
+        chosen.keep(key, plan, out, before)
 
 
 def _reach(lengths: tuple[int, ...], spread: tuple[int, ...]) -> tuple[int, ...]:
@@ -235,7 +262,14 @@ def _operands(name: str, x: Tensor, weight: Tensor, groups: int, *, over_groups:
     return images, kernels
 
 
+def _placed(x: Tensor) -> Key:
+    """What a launch depends on of a tensor, beside its address."""
+    return (x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
+
+
 def _pair(name: str, value: Pair) -> tuple[int, int]:
+    if value.__class__ is int and value >= 0:
+        return (value, value)
     pair = tuple(normal_integer(n, name, "number") for n in (value if isinstance(value, Sequence) else (value,) * 2))
     if len(pair) != 2 or min(pair) < 0:
         raise ShapeError(f"{name}: {value!r}; use a number or a pair of numbers from 0 on")
@@ -271,5 +305,5 @@ def _finished(name: str, result: Tensor, bias: Tensor | None, x: Tensor) -> Tens
         raise ShapeError(
             f"{name}: a bias of shape {bias.shape} for {result.shape[1]} output channels; give it one each"
         )
-    found = result if bias is None else add(result, reshape(cast(bias, result.dtype), (-1, 1, 1)))
-    return cast(found, x.dtype) if x.dtype.short == "f8_e4m3" else found
+    shifted = result if bias is None else add(result, reshape(cast(bias, result.dtype), (-1, 1, 1)))
+    return cast(shifted, x.dtype) if x.dtype.short == "f8_e4m3" else shifted

@@ -63,7 +63,11 @@ class Kernel:
 
     def __call__(self, units: int, *arguments: int | float | bytes) -> None:
         """Launch a thread for each unit of work, or as many as a grid can have."""
-        self.run(self.context.plan(_a_thread_a_unit, units), *arguments)
+        self.run(self.units(units), *arguments)
+
+    def units(self, count: int) -> LaunchPlan:
+        """A plan with a thread for each unit of work, or as many as a grid can have."""
+        return self.context.plan(_a_thread_a_unit, count)
 
 
 def _a_thread_a_unit(units: int, info: DeviceInfo) -> LaunchPlan:
