@@ -48,7 +48,7 @@ class Layout:
         order = normal_axes(axes, self.ndim, "permute_dims")
         if len(order) != self.ndim:
             raise ShapeError(f"permute_dims: axes {axes} for {self.ndim} dimensions; name each axis once")
-        return Layout(tuple(self.shape[a] for a in order), tuple(self.strides[a] for a in order), self.offset)
+        return made(tuple(self.shape[a] for a in order), tuple(self.strides[a] for a in order), self.offset)
 
     def broadcast_to(self, shape: Shape) -> Layout:
         """Stride 0 where an axis of length 1 is repeated. Raises ShapeError where the shapes don't fit."""
@@ -58,13 +58,13 @@ class Layout:
         strides = tuple(
             0 if n == 1 and m != 1 else s for n, m, s in zip(self.shape, shape[new:], self.strides, strict=True)
         )
-        return Layout(shape, (0,) * new + strides, self.offset)
+        return made(shape, (0,) * new + strides, self.offset)
 
     def expand(self, axis: int) -> Layout:
         """A new axis of length 1 before position `axis` of the result."""
         at = normal_axis(axis, self.ndim + 1, "expand_dims")
         shape, strides = self.shape, self.strides
-        return Layout((*shape[:at], 1, *shape[at:]), (*strides[:at], 0, *strides[at:]), self.offset)
+        return made((*shape[:at], 1, *shape[at:]), (*strides[:at], 0, *strides[at:]), self.offset)
 
     def squeeze(self, axes: Sequence[int]) -> Layout:
         """Without the named axes of length 1. Raises ShapeError where one is longer."""
@@ -73,7 +73,7 @@ class Layout:
         if long:
             raise ShapeError(f"squeeze: axis {long[0][0]} has length {long[0][1]}; only axes of length 1 can go")
         keep = [a for a in range(self.ndim) if a not in drop]
-        return Layout(tuple(self.shape[a] for a in keep), tuple(self.strides[a] for a in keep), self.offset)
+        return made(tuple(self.shape[a] for a in keep), tuple(self.strides[a] for a in keep), self.offset)
 
     def flip(self, axes: Iterable[int]) -> Layout:
         """The named axes (already normal) run backwards."""
@@ -81,18 +81,18 @@ class Layout:
         for a in axes:
             offset += max(self.shape[a] - 1, 0) * strides[a]
             strides[a] = -strides[a]
-        return Layout(self.shape, tuple(strides), offset)
+        return made(self.shape, tuple(strides), offset)
 
     def narrow(self, axis: int, start: int, length: int) -> Layout:
         """`length` entries of `axis` from `start` on, both already in range."""
         shape = (*self.shape[:axis], length, *self.shape[axis + 1 :])
-        return Layout(shape, self.strides, self.offset + start * self.strides[axis])
+        return made(shape, self.strides, self.offset + start * self.strides[axis])
 
     def reshape(self, shape: Shape) -> Layout | None:
         """The same elements under another shape, or None where that takes a copy."""
         if self.is_contiguous:
             whole = contiguous(shape)
-            return Layout(shape, whole.strides, self.offset) if self.offset else whole
+            return made(shape, whole.strides, self.offset) if self.offset else whole
         strides = _reshaped_strides(self.shape, self.strides, shape)
         return None if strides is None else Layout(shape, strides, self.offset)
 
@@ -116,12 +116,18 @@ class Layout:
             else:
                 offset += normal_index(entry, length, axis) * stride
             axis += 1
-        return Layout(tuple(shape), tuple(strides), offset)
+        return made(tuple(shape), tuple(strides), offset)
+
+
+@lru_cache(maxsize=4096)
+def made(shape: Shape, strides: Shape, offset: int = 0) -> Layout:
+    """A layout, made once: views are made again and again."""
+    return Layout(shape, strides, offset)
 
 
 def is_contiguous(shape: Shape, strides: Shape) -> bool:
     """True where the elements lie one after the other; axes of length 1 and empty tensors don't matter."""
-    if 0 in shape:
+    if strides == _row_major(shape) or 0 in shape:
         return True
     step = 1
     for n, s in zip(reversed(shape), reversed(strides), strict=True):
@@ -135,11 +141,16 @@ def is_contiguous(shape: Shape, strides: Shape) -> bool:
 @lru_cache(maxsize=4096)
 def contiguous(shape: Shape) -> Layout:
     """The row-major layout of a shape."""
+    return made(shape, _row_major(shape))
+
+
+@lru_cache(maxsize=4096)
+def _row_major(shape: Shape) -> Shape:
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)
         step *= max(n, 1)
-    return Layout(shape, tuple(reversed(strides)))
+    return tuple(reversed(strides))
 
 
 @lru_cache(maxsize=4096)
@@ -243,7 +254,7 @@ def normal_axes(axes: int | Sequence[int] | None, ndim: int, operation: str) -> 
     """Axes counted from the front, in the order given; None is all of them. Raises ShapeError on a repetition."""
     if axes is None:
         return tuple(range(ndim))
-    given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
+    given = (axes,) if axes.__class__ is int or not isinstance(axes, Sequence) else tuple(axes)
     result = tuple(normal_axis(a, ndim, operation) for a in given)
     if len(set(result)) != len(result):
         raise ShapeError(f"{operation}: axes {given} name an axis twice")
@@ -266,6 +277,8 @@ def normal_shape(shape: int | Sequence[int], operation: str) -> Shape:
 
 
 def _integers(shape: int | Sequence[int], operation: str) -> Shape:
+    if shape.__class__ is tuple and all(n.__class__ is int for n in shape):
+        return shape
     try:
         return tuple(int(as_index(n)) for n in (shape if isinstance(shape, Sequence) else (shape,)))
     except TypeError:

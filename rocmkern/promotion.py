@@ -130,8 +130,12 @@ def check_range(value: Number, dtype: DType, operation: str) -> None:
                 f"{operation}: an integer of {value.bit_length()} bits for {dtype}; use one below 2**1024"
             ) from None
     else:
-        limits = np.iinfo(dtype.numpy)
-        if not limits.min <= value <= limits.max:
-            raise ScalarRangeError(
-                f"{operation}: {value} is out of bounds for {dtype}; it holds {limits.min}..{limits.max}"
-            )
+        low, high = _limits(dtype)
+        if not low <= value <= high:
+            raise ScalarRangeError(f"{operation}: {value} is out of bounds for {dtype}; it holds {low}..{high}")
+
+
+@cache
+def _limits(dtype: DType) -> tuple[int, int]:
+    info = np.iinfo(dtype.numpy)
+    return int(info.min), int(info.max)

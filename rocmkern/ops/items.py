@@ -12,7 +12,7 @@ from attrs import frozen
 
 from rocmkern.dtypes import bool_, complex128, int64
 from rocmkern.errors import DTypeError, IndexOutOfRange, ShapeError
-from rocmkern.layout import Shape, broadcast_shapes
+from rocmkern.layout import Layout, Shape, broadcast_shapes
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full
 from rocmkern.ops.elementwise import as_tensor, broadcast, operand, same_device
@@ -28,6 +28,8 @@ from rocmkern.promotion import scalar_dtype
 from rocmkern.tensor import Operand, Tensor
 
 _RANK: Final = {"float": 1, "complex": 2}  # what a dtype of a lower rank would lose
+_KEPT_VIEWS: Final = 4096
+_views: dict[tuple[Any, ...], Layout] = {}  # by layout and key
 Entry = int | slice | Tensor | EllipsisType | None
 
 
@@ -62,7 +64,7 @@ def get_item(x: Tensor, key: Any, /) -> Tensor:
     if isinstance(key, Tensor) and key.dtype.is_integer and as_tensor("index", x).ndim:
         same_device("index", x.device, key)
         return select(x, checked_ids(key, x.shape[0], 0, "index"), 0)
-    selected = _resolve(x, key)
+    selected = _selected(x, key)
     if isinstance(selected, Tensor):
         return selected
     if len(selected.ids) == 1:
@@ -86,7 +88,7 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
         write(where(key, source, x), x)
         return
-    selected = _resolve(x, key)
+    selected = _selected(x, key)
     fitting = _fit(source, selected.shape)
     if fitting.memory is x.memory:
         fitting = duplicate(fitting)
@@ -118,6 +120,40 @@ def _fit(value: Tensor, shape: Shape) -> Tensor:
     if extra > 0 and value.shape[:extra] == (1,) * extra:
         value = value.view(value.layout.squeeze(tuple(range(extra))))
     return broadcast(value, shape)
+
+
+def _selected(x: Tensor, key: Any) -> Tensor | Selection:
+    """What a key selects: a view where it has no index tensors, whose layout is worked out once."""
+    plain = _plain(key)
+    if plain is None:
+        return _resolve(x, key)
+    layout = as_tensor("index", x).layout
+    place = (layout.shape, layout.strides, layout.offset, plain)
+    found = _views.get(place)
+    if found is None:
+        selected = _resolve(x, key)
+        if isinstance(selected, Selection):
+            return selected
+        if len(_views) >= _KEPT_VIEWS:
+            _views.clear()
+        found = _views[place] = selected.layout
+    return x.view(found)
+
+
+def _plain(key: Any) -> tuple[Any, ...] | None:
+    """A key of Python's integers, slices of them, None and ... as a key of a dictionary; None for another."""
+    parts: list[Any] = []
+    for entry in key if key.__class__ is tuple else (key,):
+        if entry.__class__ is slice:
+            ends = (entry.start, entry.stop, entry.step)
+            if not all(e is None or e.__class__ is int for e in ends):
+                return None
+            parts.append(ends)
+        elif entry.__class__ is int or entry is None or entry is Ellipsis:
+            parts.append(entry)
+        else:
+            return None
+    return tuple(parts)
 
 
 def _resolve(x: Tensor, key: Any) -> Tensor | Selection:

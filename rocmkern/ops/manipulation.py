@@ -95,7 +95,7 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
 
 def broadcast_to(x: Tensor, /, shape: int | Sequence[int]) -> Tensor:
     """The tensor repeated to a shape without copying: a view to read, since elements share memory."""
-    return as_tensor("broadcast_to", x).view(x.layout.broadcast_to(normal_shape(shape, "broadcast_to")))
+    return broadcast(as_tensor("broadcast_to", x), normal_shape(shape, "broadcast_to"))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:

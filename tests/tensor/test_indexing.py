@@ -296,3 +296,16 @@ def test_a_masked_write_from_a_view_of_itself(shift: int) -> None:
     t[rk.asarray(mask)] = t[source]
     x[mask] = x[source].copy()
     assert np.array_equal(t.numpy(), x)
+
+
+def test_keys_that_are_equal_and_not_the_same() -> None:
+    """True and 1, and 1 after 1.0 was refused: what a key selected before is not taken for another."""
+    x = rk.asarray([[1, 2], [3, 4]])
+    for _ in range(2):
+        assert x[1].tolist() == x[np.int64(1)].tolist() == [3, 4]
+        assert x[True].tolist() == [[[1, 2], [3, 4]]]
+        assert x[0:1, None, ...].tolist() == [[[1, 2]]]
+        assert x[1:][:, 1:].tolist() == [[4]]  # the same key behind another offset
+        for key in (1.0, slice(0, 1.0), (1.0, 0)):
+            with pytest.raises((TypeError, IndexError)):
+                x[key]

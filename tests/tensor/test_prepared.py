@@ -198,3 +198,33 @@ def test_casts_come_before_each_launch() -> None:
         assert np.array_equal((s + t).numpy(), x + y) and np.array_equal((s / s).numpy(), np.ones((3, 3)))
         assert np.array_equal(rk.where(s, s, t).numpy(), x.astype(np.float32))
         assert np.array_equal(rk.softmax(s * 0).numpy(), np.full((3, 3), np.float32(1 / 3)))
+
+
+def test_images_again() -> None:
+    """Convolutions, pools and resampling of other values, where each option makes a launch of its own."""
+    x = np.random.default_rng(0).standard_normal((2, 2, 6, 5), dtype=np.float32)
+    images = rk.asarray(x), rk.asarray(x[:, ::-1].copy())
+    weights, half = rk.asarray(x[..., :3, :3].copy()), rk.asarray(x[:, :1, :3, :3].copy())
+    calls: tuple[Any, ...] = (
+        lambda a: rk.conv2d(a, weights), lambda a: rk.conv2d(a, weights, padding=1),
+        lambda a: rk.conv2d(a, weights, stride=(1, 2)), lambda a: rk.conv2d(a, half, groups=2),
+        lambda a: rk.conv2d(a, weights, weights[:, 0, 0, 0]), lambda a: rk.conv2d(a, weights, padding=2, dilation=2),
+        lambda a: rk.conv2d(a.astype(rk.float64), weights), lambda a: rk.conv1d(a[:, :, 0], half[:, :, 0], groups=2),
+        lambda a: rk.max_pool2d(a, 2), lambda a: rk.max_pool2d(a, 2, ceil_mode=True),
+        lambda a: rk.max_pool2d(a, 2, dilation=2), lambda a: rk.avg_pool2d(a, 2),
+        lambda a: rk.avg_pool2d(a, 2, stride=1), lambda a: rk.avg_pool2d(a, 3, padding=1),
+        lambda a: rk.avg_pool2d(a, 3, padding=1, count_include_pad=False),
+        lambda a: rk.interpolate(a, 7), lambda a: rk.interpolate(a, (7, 5)),
+        lambda a: rk.interpolate(a, 7, mode="bilinear"),
+        lambda a: rk.interpolate(a, 7, mode="bilinear", align_corners=True), lambda a: rk.interpolate(a[..., 1:], 7),
+    )  # fmt: skip
+    want = [[call(a).numpy() for a in images] for call in calls if prepared.forget() is None]
+    for _ in range(2):
+        for call, both in zip(calls, want, strict=True):
+            for a, expected in zip(images, both, strict=True):
+                found = call(a)
+                assert found.shape == expected.shape
+                assert found.numpy().tobytes() == expected.tobytes()
+    for call in (lambda a: rk.max_pool2d(a, 2.0), lambda a: rk.conv2d(a, weights, groups=1.0)):
+        with pytest.raises(TypeError, match="is no integer"):
+            call(images[0])
