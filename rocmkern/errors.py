@@ -93,7 +93,7 @@ class AxisError(ShapeError, IndexError):
 
 
 class LinAlgError(RocmkernError, ValueError):
-    """A matrix is singular, or not positive definite, where the operation needs that."""
+    """A matrix is singular, not positive definite or not finite, where the operation can't take that."""
 
 
 class DTypeError(RocmkernError, TypeError):

@@ -1,13 +1,28 @@
 """Linear algebra: the extension `linalg` of the array API standard. Leading axes of matrices are batches."""
 
 from rocmkern.errors import LinAlgError
+from rocmkern.ops.eigen import (
+    EighResult,
+    EigResult,
+    SVDResult,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    matrix_norm,
+    matrix_rank,
+    pinv,
+    svd,
+    svdvals,
+)
 from rocmkern.ops.factors import QRResult, SlogdetResult, cholesky, det, inv, matrix_power, qr, slogdet, solve
 from rocmkern.ops.linear import matmul, tensordot, vecdot
 from rocmkern.ops.manipulation import matrix_transpose
-from rocmkern.ops.matrices import cross, diagonal, matrix_norm, outer, trace, vector_norm
+from rocmkern.ops.matrices import cross, diagonal, outer, trace, vector_norm
 
 __all__ = [
-    "LinAlgError", "QRResult", "SlogdetResult", "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm",
-    "matrix_power", "matrix_transpose", "outer", "qr", "slogdet", "solve", "tensordot", "trace", "vecdot",
+    "EigResult", "EighResult", "LinAlgError", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cross", "det",
+    "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
+    "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
     "vector_norm",
 ]  # fmt: skip

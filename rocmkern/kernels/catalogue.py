@@ -102,5 +102,5 @@ class Family:
 
 FAMILY_NAMES: Final[tuple[str, ...]] = (
     "affine", "fill", "binary", "unary", "ternary", "cast", "indexing", "reduce", "sort", "conv", "matmul", "quantized",
-    "array", "complex", "fft", "linalg",
+    "array", "complex", "fft", "linalg", "eigen",
 )  # fmt: skip

@@ -32,8 +32,8 @@ from rocmkern.tensor import Tensor
 _PANEL: Final = (
     32  # columns; twice as many would leave half the work to single blocks, half as many too much to launches
 )
-_SINGULAR: Final = ("is singular", "use pinv, or add to its diagonal")
-_INDEFINITE: Final = ("is not positive definite", "add to its diagonal, or use eigh")
+_SINGULAR: Final = ("is singular at pivot {pivot}", "use pinv, or add to its diagonal")
+_INDEFINITE: Final = ("is not positive definite at pivot {pivot}", "add to its diagonal, or use eigh")
 
 
 class QRResult(NamedTuple):

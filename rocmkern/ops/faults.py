@@ -59,7 +59,7 @@ class CheckOfMatrices:
 
     operation: str
     shape: tuple[int, ...]
-    lacks: str
+    lacks: str  # may name the {pivot} at which
     remedy: str
 
     def error(self, answer: bytearray) -> LinAlgError | None:
@@ -68,7 +68,7 @@ class CheckOfMatrices:
             return None
         matrix, pivot = divmod(where, 1 << 32)
         which = f"matrix {matrix} of shape {self.shape}" if len(self.shape) > 2 else f"the matrix of shape {self.shape}"
-        return LinAlgError(f"{self.operation}: {which} {self.lacks} at pivot {pivot}; {self.remedy}")
+        return LinAlgError(f"{self.operation}: {which} {self.lacks.format(pivot=pivot)}; {self.remedy}")
 
 
 @define(eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Final, Literal
 
 from rocmkern.dtypes import DType, float32
 from rocmkern.errors import DTypeError, ShapeError
@@ -11,7 +10,7 @@ from rocmkern.layout import Layout, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
 from rocmkern.ops.launch import empty
-from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, moveaxis, squeeze
+from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, moveaxis
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import parts
 from rocmkern.ops.reduction import Axes, max, min, sum
@@ -19,8 +18,6 @@ from rocmkern.ops.rows_binary import multiply, not_equal, pow, subtract
 from rocmkern.ops.rows_unary import abs, sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
-
-Order = int | float | Literal["fro", "nuc"] | None
 
 
 def matrices(operation: str, x: Tensor) -> Tensor:
@@ -104,7 +101,7 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
         return sqrt(sum(sum(squares, axis=-1) if values.dtype.is_complex else squares, axis=axes, keepdims=keepdims))
     sizes = abs(values)
     if ord == inf:
-        return _largest(sizes, axis=axes, keepdims=keepdims)
+        return largest(sizes, axis=axes, keepdims=keepdims)
     if ord == -inf:
         return min(sizes, axis=axes, keepdims=keepdims)
     if ord == 0:
@@ -116,26 +113,7 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     return pow(sum(pow(sizes, float(ord)), axis=axes, keepdims=keepdims), 1 / ord)
 
 
-def _largest(sizes: Tensor, *, axis: Axes, keepdims: bool) -> Tensor:
+def largest(sizes: Tensor, *, axis: Axes, keepdims: bool) -> Tensor:
     """The largest size along axes; 0 of none."""
     axes = normal_axes(axis, sizes.ndim, "norm")
     return (max if all(sizes.shape[a] for a in axes) else sum)(sizes, axis=axes, keepdims=keepdims)
-
-
-# Along which axis of a matrix magnitudes are added, and which sum is the norm.
-_BY_SUMS: Final = {1: (-2, _largest), -1: (-2, min), inf: (-1, _largest), -inf: (-1, min)}
-
-
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
-    """The norms of matrices: "fro" of all elements, ±1 of the columns' sums of magnitudes the largest or smallest, ±inf
-    of the rows'.
-    """
-    if as_tensor("matrix_norm", x).ndim < 2:
-        raise ShapeError(f"matrix_norm: {x.ndim} dimensions; it takes matrices, two dimensions or more")
-    if ord is None or ord == "fro":
-        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
-    if ord not in _BY_SUMS:
-        raise ShapeError(f"matrix_norm: ord {ord!r}; use 'fro', 1, -1, inf or -inf")
-    axis, chosen = _BY_SUMS[ord]
-    result = chosen(vector_norm(x, axis=axis, keepdims=True, ord=1), axis=-3 - axis, keepdims=True)
-    return result if keepdims else squeeze(result, axis=(-2, -1))

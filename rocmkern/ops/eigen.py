@@ -1,0 +1,239 @@
+"""Eigenvalues and singular values of matrices, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, prod
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from rocmkern.dtypes import complex64, complex128, int64, part_of
+from rocmkern.errors import ShapeError
+from rocmkern.kernels import plans_eigen
+from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.composed import conj
+from rocmkern.ops.creation import eye
+from rocmkern.ops.elementwise import as_tensor, broadcast
+from rocmkern.ops.faults import CheckOfMatrices, checked
+from rocmkern.ops.indexing import where
+from rocmkern.ops.launch import context, empty, kernel
+from rocmkern.ops.linear import matmul
+from rocmkern.ops.manipulation import expand_dims, matrix_transpose, squeeze
+from rocmkern.ops.matrices import largest, matrices, square_matrices, vector_norm
+from rocmkern.ops.reduction import max, min, sum
+from rocmkern.ops.rows_binary import divide, greater, multiply
+from rocmkern.tensor import Operand, Tensor
+
+Order = int | float | Literal["fro", "nuc"] | None
+
+
+class EighResult(NamedTuple):
+    """Ascending eigenvalues, and the eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues, and the eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class SVDResult(NamedTuple):
+    """x = U·diag(S)·Vh, S descending."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+_EIGENVALUES: Final = ("has eigenvalues that do not converge, or elements that are not finite", "look at isfinite(x)")
+_SINGULAR: Final = ("has singular values that do not converge, or elements that are not finite", "look at isfinite(x)")
+
+
+def eigh(x: Tensor, /) -> EighResult:
+    """The real eigenvalues of Hermitian matrices, ascending, and orthonormal eigenvectors as columns.
+
+    The lower triangle alone is read. A matrix that is not finite has NaN for both.
+    """
+    a = square_matrices("eigh", x)
+    vectors = empty(a.shape, a.dtype, a.device)
+    return EighResult(_hermitian("eigh", a, vectors), vectors)
+
+
+def eigvalsh(x: Tensor, /) -> Tensor:
+    """The real eigenvalues of Hermitian matrices, ascending; the lower triangle alone is read.
+
+    A matrix that is not finite has NaN.
+    """
+    return _hermitian("eigvalsh", square_matrices("eigvalsh", x), None)
+
+
+def _hermitian(operation: str, a: Tensor, vectors: Tensor | None) -> Tensor:
+    n, count, device = a.shape[-1], prod(a.shape[:-2]), a.device
+    values, source = empty(a.shape[:-1], part_of(a.dtype), device), packed(a)
+    if not a.size:
+        return values
+    plan = context(device).plan(plans_eigen.hermitian, count, n, a.dtype.itemsize)
+    work = empty((plan.scratch,), a.dtype, device)
+    run = kernel(device, f"eigh_{a.dtype.short}")
+    checked(
+        device,
+        CheckOfMatrices(operation, a.shape, *_EIGENVALUES),
+        lambda status: run.run(
+            plan.launch, count, n, source.address, work.address, values.address, _address(vectors), status
+        ),
+    )
+    return values
+
+
+def _address(x: Tensor | None) -> int:
+    return 0 if x is None else x.address
+
+
+def eig(x: Tensor, /) -> EigResult:
+    """The complex eigenvalues of square matrices in no order, and eigenvectors of length 1 as columns.
+
+    Computed in complex128. Raises LinAlgError (a ValueError) for a matrix that is not finite.
+    """
+    a = square_matrices("eig", x)
+    vectors = empty(a.shape, complex128, a.device)
+    values = _general("eig", a, vectors)
+    return EigResult(values, cast(vectors, values.dtype))
+
+
+def eigvals(x: Tensor, /) -> Tensor:
+    """The complex eigenvalues of square matrices in no order.
+
+    Computed in complex128. Raises LinAlgError (a ValueError) for a matrix that is not finite.
+    """
+    return _general("eigvals", square_matrices("eigvals", x), None)
+
+
+def _general(operation: str, a: Tensor, vectors: Tensor | None) -> Tensor:
+    n, count, device = a.shape[-1], prod(a.shape[:-2]), a.device
+    values, source = empty(a.shape[:-1], complex128, device), packed(cast(a, complex128))
+    if a.size:
+        plan = context(device).plan(plans_eigen.general, count, n, complex128.itemsize)
+        work = empty((plan.scratch,), complex128, device)
+        run = kernel(device, "eig_c128")
+        real = not a.dtype.is_complex
+        checked(
+            device,
+            CheckOfMatrices(operation, a.shape, *_EIGENVALUES),
+            lambda status: run.run(
+                plan.launch, count, n, real, source.address, work.address, values.address, _address(vectors), status
+            ),
+        )
+    return cast(values, complex64 if part_of(a.dtype).itemsize == 4 else complex128)
+
+
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+    """Matrices as U·diag(S)·Vh with orthonormal columns in U and rows in Vh, and real S descending.
+
+    U and Vh are square, or without `full_matrices` as narrow as S is long. Raises LinAlgError (a ValueError) for a
+    matrix that is not finite.
+    """
+    a = matrices("svd", x)
+    batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
+    short, long = sorted((rows, columns))
+    left, right = (rows, columns) if full_matrices else (short, short)
+    if not a.size:
+        unit = (eye(n, k, dtype=a.dtype, device=a.device) for n, k in ((rows, left), (right, columns)))
+        u, vh = (packed(broadcast(e, (*batch, *e.shape))) for e in unit)
+        return SVDResult(u, empty((*batch, short), part_of(a.dtype), a.device), vh)
+    u, vh = (empty((*batch, *shape), a.dtype, a.device) for shape in ((rows, left), (right, columns)))
+    return SVDResult(u, _singular("svd", a, u, vh, long if full_matrices else short), vh)
+
+
+def svdvals(x: Tensor, /) -> Tensor:
+    """The singular values of matrices, descending.
+
+    Raises LinAlgError (a ValueError) for a matrix that is not finite.
+    """
+    return _singular("svdvals", matrices("svdvals", x), None, None, 0)
+
+
+def _singular(operation: str, a: Tensor, u: Tensor | None, vh: Tensor | None, kept: int) -> Tensor:
+    (rows, columns), count, device = a.shape[-2:], prod(a.shape[:-2]), a.device
+    short = rows if rows < columns else columns
+    values, source = empty((*a.shape[:-2], short), part_of(a.dtype), device), packed(a)
+    if not a.size:
+        return values
+    plan = context(device).plan(plans_eigen.singular, count, rows, columns, kept, a.dtype.itemsize)
+    work = empty((plan.scratch,), a.dtype, device)
+    run = kernel(device, f"svd_{a.dtype.short}")
+    checked(
+        device,
+        CheckOfMatrices(operation, a.shape, *_SINGULAR),
+        lambda status: run.run(
+            plan.launch, count, rows, columns, kept, source.address, work.address, values.address, _address(u),
+            _address(vh), status,
+        ),
+    )  # fmt: skip
+    return values
+
+
+def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
+    """The pseudo-inverses of matrices, in which singular values up to `rtol` times the largest count as zero.
+
+    By default that is the dtype's epsilon times the longer side.
+    """
+    u, s, vh = svd(x, full_matrices=False)
+    inverses = where(_above(s, x, rtol), divide(1, s), 0)
+    left, right = (matrix_transpose(conj(m) if m.dtype.is_complex else m) for m in (vh, u))
+    return matmul(multiply(left, cast(expand_dims(inverses, axis=-2), left.dtype)), right)
+
+
+def matrix_rank(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
+    """How many singular values of each matrix lie above `rtol` times the largest, as int64.
+
+    By default that is the dtype's epsilon times the longer side.
+    """
+    return sum(
+        _above(_singular("matrix_rank", matrices("matrix_rank", x), None, None, 0), x, rtol), axis=-1, dtype=int64
+    )
+
+
+def _above(s: Tensor, x: Tensor, rtol: Operand | None) -> Tensor:
+    """Which singular values of x count."""
+    if not s.shape[-1]:
+        return greater(s, 0)
+    rows, columns = x.shape[-2:]
+    if rtol is None:
+        rtol = float(np.finfo(s.dtype.numpy).eps) * (rows if rows > columns else columns)
+    cut = expand_dims(rtol, axis=-1) if isinstance(rtol, Tensor) else rtol
+    return greater(s, multiply(max(s, axis=-1, keepdims=True), cut))
+
+
+# Along which axis of a matrix magnitudes are added, and which sum is the norm.
+_BY_SUMS: Final[dict[object, tuple[int, Callable[..., Tensor]]]] = {
+    1: (-2, largest),
+    -1: (-2, min),
+    inf: (-1, largest),
+    -inf: (-1, min),
+}
+# Which singular value is the norm, or that their sum is.
+_BY_VALUES: Final[dict[object, Callable[..., Tensor]]] = {2: largest, -2: min, "nuc": sum}
+
+
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
+    """The norms of matrices: "fro" of all elements, ±1 of the columns' sums of magnitudes the largest or smallest, ±inf
+    of the rows', ±2 of the singular values, "nuc" their sum.
+    """
+    if as_tensor("matrix_norm", x).ndim < 2:
+        raise ShapeError(f"matrix_norm: {x.ndim} dimensions; it takes matrices, two dimensions or more")
+    if ord is None or ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if ord in _BY_VALUES:
+        values = _singular("matrix_norm", matrices("matrix_norm", x), None, None, 0)
+        result = _BY_VALUES[ord](expand_dims(values, axis=-1), axis=(-2, -1), keepdims=True)
+    elif ord in _BY_SUMS:
+        axis, chosen = _BY_SUMS[ord]
+        result = chosen(vector_norm(x, axis=axis, keepdims=True, ord=1), axis=-3 - axis, keepdims=True)
+    else:
+        raise ShapeError(f"matrix_norm: ord {ord!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
+    return result if keepdims else squeeze(result, axis=(-2, -1))
