@@ -1,6 +1,7 @@
 // indexing: select, gather, add, scatter and scatter_add by index tensors; checked indices; positions of non-zeros.
 // An index equal to its type's maximum is Candle's padding mark, and an index outside the axis is treated alike: it
 // reads as zero and is not written, so that no index leads outside the memory. check_ids finds and reports it.
+#include "include/id_status.hpp"
 #include "include/index.hpp"
 #include "include/ordering.hpp"
 #include "include/math.hpp"
@@ -277,16 +278,6 @@ RK_DEVICE void index_add_sorted(const i64 *order, const i64 *ids, u64 count, con
                               reinterpret_cast<Pack<T, 1> *>(out), left, dst_dim, right);
     }
 }
-
-// What check_ids tells the host: all bits set where every index was inside its axis.
-struct IdStatus {
-    u64 position;  // of the first index outside, in the order of the ids
-    u64 value;     // that index, sign-extended
-    u64 blocks_done;
-    u64 reserved;
-};
-
-constexpr u64 no_position = ~static_cast<u64>(0);
 
 template <typename I>
 RK_DEVICE i64 wrapped(I id, u64 bound) {

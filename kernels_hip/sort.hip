@@ -2,6 +2,7 @@
 // of a softmax.
 // Rows that fit a block's registers are sorted by one bitonic network over (key, position), which is stable because no
 // two entries are equal. Longer rows take radix passes of 8 bits: count, scan, scatter.
+#include "include/bitonic.hpp"
 #include "include/index.hpp"
 #include "include/order.hpp"
 #include "include/running_sum.hpp"
@@ -14,33 +15,7 @@ template <bool Descending, typename T>
 RK_DEVICE void sort_positions(const T *x, u32 *dst, u32 ncols, u32 ncols_pad) {
     extern __shared__ u32 positions[];
     const T *row = x + static_cast<u64>(block_x()) * ncols;
-    for (u32 i = thread_x(); i < ncols_pad; i += block_size_x()) {
-        positions[i] = i;
-    }
-    for (u32 span = 2; span <= ncols_pad; span *= 2) {
-        for (u32 distance = span / 2; distance > 0; distance /= 2) {
-            barrier();
-            for (u32 i = thread_x(); i < ncols_pad; i += block_size_x()) {
-                const u32 partner = i ^ distance;
-                if (partner < i) {
-                    continue;
-                }
-                const u32 a = positions[i];
-                const u32 b = positions[partner];
-                bool above = a > b;  // positions past the row come last, in their own order
-                if (a < ncols && b < ncols) {
-                    const auto key_a = order_key(row[a], Descending);
-                    const auto key_b = order_key(row[b], Descending);
-                    above = key_a != key_b ? key_a > key_b : above;
-                }
-                if (above == ((i & span) == 0)) {
-                    positions[i] = b;
-                    positions[partner] = a;
-                }
-            }
-        }
-    }
-    barrier();
+    order_positions<Descending>(row, positions, ncols, ncols_pad);
     for (u32 i = thread_x(); i < ncols; i += block_size_x()) {
         dst[static_cast<u64>(block_x()) * ncols + i] = positions[i];
     }

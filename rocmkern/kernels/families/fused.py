@@ -1,0 +1,122 @@
+"""fused: operations of several steps in one launch, for tensors so small that launches are what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rocmkern import dtypes
+from rocmkern.dtypes import DType
+from rocmkern.kernels.catalogue import (
+    INTEGERS,
+    LAYOUT,
+    Family,
+    KernelSpec,
+    Parameter,
+    bits_name,
+    bits_type,
+    by_size,
+    result,
+    scalar,
+    source,
+)
+from rocmkern.kernels.families.reduce import FLOATS, NORM_THREADS
+
+MOST_UNIQUE: Final = 1024  # elements that unique_* takes
+MOST_KEYS: Final = 1024  # of attention_*
+BITS: Final = tuple(t for t in INTEGERS if t.kind == "unsigned")
+_U8, _U32, _I32, _I64, _U64, _F64 = (
+    dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64, dtypes.uint64, dtypes.float64,
+)  # fmt: skip
+_IDS: Final = (scalar("id_type", _I32), source("ids", _U8))
+_STATUS: Final = Parameter("status", "inout", _U64)
+_ROWS: Final = (scalar("numel"), scalar("cols"), scalar("num_dims"), source("info", _U64, nullable=True))
+
+
+def _spec(symbol: str, instance: str, *parameters: Parameter) -> KernelSpec:
+    return KernelSpec(symbol, "fused", parameters, instance)
+
+
+def _by_bits(t: DType) -> Iterator[KernelSpec]:
+    s, total = t.short, result("total", _U64)
+    moved = source("inp", t), result("out", t)
+    yield _spec(
+        f"take_{s}", f"TAKE({s})", *LAYOUT[:2], source("info", _U64), scalar("count"), scalar("id_dims"),
+        source("id_info", _U64), *_IDS, *moved, scalar("length"), scalar("step"), _STATUS,
+    )  # fmt: skip
+    yield _writes("write_last", "WRITE_LAST", t)
+    yield _spec(
+        f"non_zeros_{s}", f"NON_ZEROS({s})", *LAYOUT[:2], source("info", _U64), scalar("mask", t),
+        scalar("flat", dtypes.bool_), source("x", t), result("coordinates", _I64), total,
+    )  # fmt: skip
+    yield _spec(
+        f"select_true_{s}", f"SELECT_TRUE({s})", scalar("count"), scalar("right"), source("mask", _U8),
+        source("x", t), result("out", t), total,
+    )  # fmt: skip
+    yield _spec(
+        f"triangle_{s}", f"TRIANGLE({s})", *LAYOUT, scalar("rows"), scalar("columns"), scalar("words"),
+        scalar("diagonal", _I64), scalar("below", dtypes.bool_), *moved,
+    )  # fmt: skip
+    yield _spec(
+        f"count_non_zeros_{s}", f"COUNT_NON_ZEROS({s})", *_ROWS, scalar("mask", t), source("src", t),
+        result("dst", _U64),
+    )  # fmt: skip
+
+
+def _writes(name: str, macro: str, t: DType) -> KernelSpec:
+    sizes = tuple(map(scalar, ("left", "count", "length", "right")))
+    tensors = source("inp", t, nullable=True), source("values", t), Parameter("out", "inout", t)
+    return _spec(f"{name}_{t.short}", f"{macro}({t.short})", *sizes, source("info", _U64), *_IDS, *tensors, _STATUS)
+
+
+def _by_type(t: DType) -> Iterator[KernelSpec]:
+    s = t.short
+    yield _writes("write_sum", "WRITE_SUM", t)
+    optional = (result(name, _I64, nullable=True) for name in ("indices", "inverse", "counts"))
+    yield _spec(
+        f"unique_{s}", f"UNIQUE({s}, {bits_name(t)})", scalar("count", _U32), source("x", t),
+        result("values", bits_type(t)), *optional, result("total", _U64),
+    )  # fmt: skip
+    yield _spec(
+        f"is_among_{s}", f"IS_AMONG({s})", scalar("numel"), scalar("count"), source("x", t), source("given", t),
+        scalar("inverted", dtypes.bool_), result("out", dtypes.bool_),
+    )  # fmt: skip
+
+
+def _of_floats(t: DType) -> Iterator[KernelSpec]:
+    s, src, dst = t.short, source("src", t), result("dst", t)
+    yield _spec(
+        f"variance_{s}", f"VARIANCE({s})", *_ROWS, scalar("divisor", _F64), scalar("root", dtypes.bool_), src, dst
+    )
+    yield _spec(
+        f"unit_rows_{s}", f"UNIT_ROWS({NORM_THREADS[t.itemsize]}, {s})", scalar("rows"), scalar("cols"),
+        scalar("eps", _F64), src, dst,
+    )  # fmt: skip
+    sizes = tuple(map(scalar, ("batches", "queries", "keys", "features", "outputs", "num_dims")))
+    operands = (source(name, t) for name in ("query", "key", "value"))
+    yield _spec(
+        f"attention_{s}", f"ATTENTION({s})", *sizes, source("info", _U64), scalar("scale", _F64),
+        scalar("is_truth", dtypes.bool_), *operands, source("mask", _U8, nullable=True), result("out", t),
+    )  # fmt: skip
+
+
+_ONE_HOT: Final = _spec(
+    "one_hot", "ONE_HOT(one_hot)", scalar("count"), scalar("num_dims"), source("info", _U64), *_IDS, scalar("depth"),
+    result("out", dtypes.float32), _STATUS,
+)  # fmt: skip
+
+FAMILY: Final = Family(
+    "fused",
+    "operations of several steps in one launch, for small tensors",
+    tuple(
+        sorted(
+            (
+                *(k for t in BITS for k in _by_bits(t)),
+                *(k for t in by_size(dtypes.REAL) for k in _by_type(t)),
+                *(k for t in FLOATS for k in _of_floats(t)),
+                _ONE_HOT,
+            ),
+            key=lambda kernel: kernel.instance.partition("(")[0],
+        )
+    ),
+)
