@@ -79,7 +79,8 @@ struct LastWrite {
 
 // out = inp, where that is not null, then out[l, ids[l, j, r], r] takes values[l, j, r]. info: the strides along (left,
 // axis, right) of inp, ids, values and out; where ids have none but along the axis, one stands for its whole slice.
-// Nothing is written where an index is outside. One block; of n writes along the axis each looks at all others.
+// An index outside is not written, and without inp nothing is then. One block; of n writes along the axis each looks at
+// all others.
 template <typename Write, typename T>
 RK_DEVICE void write_at(const WriteSizes &size, const u64 *info, const AnyIds &ids, const T *inp, const T *values, T *out,
                         IdStatus *status) {
@@ -98,8 +99,7 @@ RK_DEVICE void write_at(const WriteSizes &size, const u64 *info, const AnyIds &i
             out[to.at(at.l, at.j, at.r)] = inp[from.at(at.l, at.j, at.r)];
         }
         barrier();
-    }
-    if (is_outside) {
+    } else if (is_outside) {
         return;
     }
 #pragma unroll 1
@@ -107,7 +107,7 @@ RK_DEVICE void write_at(const WriteSizes &size, const u64 *info, const AnyIds &i
         const auto at = size.position(i, size.count);
         const auto place = [&](u64 j) { return ids.place(index.at(at.l, j, at.r), size.length); };
         const u64 mine = place(at.j);
-        bool chosen = true;
+        bool chosen = mine < size.length;
         T *target = out + to.at(at.l, mine, at.r);
         if constexpr (Write::adds) {
             for (u64 j = 0; j < at.j && chosen; ++j) {

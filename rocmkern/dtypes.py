@@ -37,6 +37,11 @@ class DType:
     def bits(self) -> int:
         return self.itemsize * 8
 
+    @property
+    def nonzero_bits(self) -> int:
+        """The bits of which a value other than zero has one set: all but the sign of a float."""
+        return (1 << (self.bits - self.is_float)) - 1
+
     def __repr__(self) -> str:
         return f"rocmkern.{self.name}"
 

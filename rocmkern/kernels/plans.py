@@ -67,6 +67,12 @@ def over_units(units: int, device: DeviceInfo, *, variant: str, why: str) -> Lau
     return plan
 
 
+def one_block(units: int, device: DeviceInfo) -> LaunchPlan:
+    """One block of whole waves, whose threads share what they find."""
+    threads = min(BLOCK, device.max_threads_per_block, round_up(max(units, 1), device.wave_size))
+    return LaunchPlan((1, 1, 1), (threads, 1, 1), 0, "one block", f"{units} units of work are few")
+
+
 def pack_width(*itemsizes: int) -> int:
     """Elements of one 16-byte access when the widest operand decides."""
     return VECTOR_BYTES // max(itemsizes)

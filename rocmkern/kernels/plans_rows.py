@@ -39,7 +39,8 @@ def teams(rows: int, width: int, device: DeviceInfo, *, variant: str, why: str) 
     if rows < 0:
         raise ValueError(f"plan: {rows} rows; a size can't be negative")
     width = min(width, device.max_threads_per_block)
-    per_block = max(1, min(BLOCK, device.max_threads_per_block) // width)
+    few = round_up(max(rows, 1) * width, device.wave_size)
+    per_block = max(1, min(BLOCK, device.max_threads_per_block, few) // width)
     wanted = -(-rows // per_block)
     grid = min(wanted, device.max_grid[0], WORK_ITEMS // width)
     plan = LaunchPlan((grid, 1, 1), (width, per_block, 1), 0, variant, why)
@@ -97,6 +98,12 @@ def normalization(rows: int, cols: int, itemsize: int, device: DeviceInfo) -> La
     fits = cols % pack_width(itemsize) == 0 and cols <= width * values
     why = f"rows of {cols} are {'kept in registers, read once' if fits else 'read once a pass'}"
     return teams(rows, width, device, variant="rows", why=why)
+
+
+def attention(rows: int, keys: int, device: DeviceInfo) -> LaunchPlan:
+    """A plan for attention_*: a team of threads a query, a thread for one key or a few."""
+    width = min(BLOCK, power_of_two(keys))
+    return teams(rows, width, device, variant="rows", why=f"{width} thread{'s' if width > 1 else ''} for {keys} keys")
 
 
 def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:

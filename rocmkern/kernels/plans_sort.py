@@ -73,7 +73,7 @@ def sort(rows: int, ncols: int, itemsize: int, device: DeviceInfo) -> SortPlan:
 
 def _in_registers(rows: int, ncols: int, device: DeviceInfo) -> SortPlan:
     lanes = power_of_two(-(-ncols // ENTRIES_PER_THREAD))
-    block = max(lanes, BLOCK)
+    block = max(lanes, min(BLOCK, power_of_two(max(rows * lanes, device.wave_size))))
     rows_per_block = block // lanes
     grid = _blocks(-(-rows // rows_per_block), block, device)
     why = f"a row fits {lanes} thread{'s' if lanes > 1 else ''} of {ENTRIES_PER_THREAD} entries"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from rocmkern.dtypes import bool_
+from rocmkern.dtypes import DType, bool_
 from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels import plans
+from rocmkern.layout import broadcast_shapes, normal_integer
 from rocmkern.ops.casting import cast, duplicate
-from rocmkern.ops.creation import arange, zeros_like
-from rocmkern.ops.elementwise import as_tensor
-from rocmkern.ops.indexing import where
-from rocmkern.ops.launch import elementwise, empty
-from rocmkern.ops.manipulation import expand_dims
-from rocmkern.ops.parts import part
-from rocmkern.ops.prepared import found
-from rocmkern.ops.rows_binary import greater_equal, maximum, minimum
+from rocmkern.ops.creation import zeros_like
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
+from rocmkern.ops.indexing import ternary_key
+from rocmkern.ops.launch import context, elementwise, empty, strided
+from rocmkern.ops.parts import part, words
+from rocmkern.ops.prepared import Key, found
+from rocmkern.ops.rows_binary import maximum, minimum
 from rocmkern.promotion import check_range
 from rocmkern.tensor import Operand, Tensor
 
@@ -22,10 +23,19 @@ def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -
 
     The dtype is that of x, unless x is of integers and a bound of floats.
     """
+    key = None if min is None or max is None else ternary_key("clip", x, min, max)
+    launch = None if key is None else found(key)
+    if launch is not None:
+        return launch.run(x.device, *[t.address for t in (x, min, max) if isinstance(t, Tensor)])
     result = _number("clip", x)
     for bound in (min, max):
         if bound is not None and not isinstance(bound, Tensor):
             check_range(bound, x.dtype, "clip")
+    if min is not None and max is not None:
+        _, dtype = device_and_dtype("clip", x, min, max)
+        if not dtype.is_complex:
+            result = _between(x, min, max, dtype, key if x.dtype is dtype else None)
+            return cast(result, x.dtype) if dtype.is_float == x.dtype.is_float else result
     if min is not None:
         result = maximum(result, min)
     if max is not None:
@@ -33,6 +43,17 @@ def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -
     if result is x:
         return duplicate(x)
     return cast(result, x.dtype) if result.dtype.is_float == x.dtype.is_float else result
+
+
+def _between(x: Tensor, low: Operand, high: Operand, dtype: DType, key: Key | None) -> Tensor:
+    given = (x, low, high)
+    used = [operand("clip", t, dtype, x.device) for t in given]
+    shape = broadcast_shapes(*[t.shape for t in used])
+    numbers = tuple(not isinstance(t, Tensor) for t in given)
+    if any(not number and t is not u for t, u, number in zip(given, used, numbers, strict=True)):
+        key = None
+    out, inputs = empty(shape, dtype, x.device), [broadcast(t, shape) for t in used]
+    return elementwise(f"clip_{dtype.short}", out, inputs, key=key, fixed=numbers)
 
 
 def positive(x: Tensor, /) -> Tensor:
@@ -80,8 +101,24 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
 def _triangle(operation: str, x: Tensor, k: int, *, below: bool) -> Tensor:
     if as_tensor(operation, x).ndim < 2:
         raise ShapeError(f"{operation}: {x.ndim} dimensions; it takes two or more")
-    columns = arange(x.shape[-1], device=x.device)
-    diagonal = expand_dims(arange(k, k + x.shape[-2], device=x.device), axis=1)
-    inside = greater_equal(diagonal, columns) if below else greater_equal(columns, diagonal)
-    zero = False if x.dtype is bool_ else 0
-    return where(inside, x, zero)
+    diagonal = normal_integer(k, operation, "k")
+    key = (operation, diagonal, x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
+    launch = found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
+    out, bits = empty(x.shape, x.dtype, x.device), words(x)
+    if not bits.size:
+        return out
+    rows, columns = x.shape[-2:]
+    here, itemsize = context(x.device), bits.dtype.itemsize
+    chosen = here.kernel(x.device, f"triangle_u{8 * itemsize}")
+    before = (
+        bits.size, *strided(bits.shape, bits), rows, columns, bits.size // x.size, max(-rows, min(diagonal, columns)),
+        below,
+    )  # fmt: skip
+    packs = x.is_contiguous and columns % plans.pack_width(itemsize) == 0
+    access = itemsize if packs else plans.VECTOR_BYTES
+    plan = here.plan(plans.elementwise, bits.size, (access, access, access))
+    chosen.run(plan, *before, bits.address, out.address)
+    chosen.keep(key, plan, out, before)
+    return out

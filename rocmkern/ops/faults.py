@@ -139,15 +139,17 @@ def checked_ids(ids: Tensor, bound: int, axis: int, operation: str) -> Tensor:
     if not result.size:
         return result
     num_dims, info = strided(ids.shape, ids)
-    check = _CheckOfIds(operation, ids.dtype, bound, axis)
-
-    def launch(status: int) -> None:
-        kernel(device, f"check_ids_{ids.dtype.short}")(
-            ids.size, ids.size, num_dims, info, ids.address, result.address, bound, status
-        )
-
-    checked(device, check, launch)
+    check = kernel(device, f"check_ids_{ids.dtype.short}")
+    under_check(
+        ids, bound, axis, operation,
+        lambda status: check(ids.size, ids.size, num_dims, info, ids.address, result.address, bound, status),
+    )  # fmt: skip
     return result
+
+
+def under_check(ids: Tensor, bound: int, axis: int, operation: str, launch: Callable[[int], None]) -> None:
+    """Launch a kernel that checks ids, with the address where it answers; its error comes as that of `checked_ids`."""
+    checked(ids.device, _CheckOfIds(operation, ids.dtype, bound, axis), launch)
 
 
 def checked(device: Device, check: Check, launch: Callable[[int], None]) -> None:

@@ -10,7 +10,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.plans import BLOCK
 from rocmkern.layout import broadcast_shapes, normal_axis, normal_integer
-from rocmkern.ops import prepared
+from rocmkern.ops import fused, prepared
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
@@ -33,6 +33,9 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """The coordinates of the values other than zero, a tensor of int64 for each axis, in row-major order."""
     if not as_tensor("nonzero", x).ndim:
         raise ShapeError("nonzero: no dimensions; it takes one or more")
+    found = fused.nonzero(x, flat=False)
+    if found is not None:
+        return found
     flat = positions(x)
     if x.ndim == 1:
         return (flat,)
@@ -45,7 +48,11 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 def positions(x: Tensor) -> Tensor:
     """The flat positions of the values other than zero, in order; their number comes to the host."""
-    values = packed(cast(x, bool_) if x.dtype.is_complex else x)
+    real = cast(x, bool_) if x.dtype.is_complex else x
+    found = fused.nonzero(real, flat=True)
+    if found is not None:
+        return found[0]
+    values = packed(real)
     tiles = -(-values.size // _TILE)
     if not tiles:
         return empty((0,), int64, x.device)
@@ -62,7 +69,7 @@ def positions(x: Tensor) -> Tensor:
 
 def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     """x1 where the condition is true, x2 elsewhere; any value but zero is true."""
-    key = _where_key(condition, x1, x2)
+    key = ternary_key("where", condition, x1, x2)
     if key is not None:
         launch = prepared.found(key)
         if launch is not None:
@@ -82,12 +89,12 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     return out
 
 
-def _where_key(condition: Tensor, x1: Operand, x2: Operand) -> Key | None:
+def ternary_key(name: str, first: Tensor, x1: Operand, x2: Operand) -> Key | None:
     """What a launch is kept under; None where there can't be one, as of a number ahead of a tensor."""
-    if not isinstance(condition, Tensor) or (isinstance(x2, Tensor) and not isinstance(x1, Tensor)):
+    if not isinstance(first, Tensor) or (isinstance(x2, Tensor) and not isinstance(x1, Tensor)):
         return None
-    key: list[object] = ["where"]
-    for t in (condition, x1, x2):
+    key: list[object] = [name]
+    for t in (first, x1, x2):
         part = (t.device._driver, t.dtype, t.layout.shape, t.layout.strides) if isinstance(t, Tensor) else number_key(t)
         if part is None:
             return None
@@ -103,8 +110,14 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     if axis is None and as_tensor("take", x).ndim != 1:
         raise ShapeError(f"take: {x.ndim} dimensions; name the axis")
     at = normal_axis(axis or 0, as_tensor("take", x).ndim, "take")
-    ids = checked_ids(index_tensor("take", indices), x.shape[at], at, "take")
-    return select(x, ids, at)
+    return slices_at(x, index_tensor("take", indices), at, "take")
+
+
+def slices_at(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
+    """The slices of an axis at ids, which are checked and whose axes take its place."""
+    same_device(operation, x.device, ids)
+    taken = fused.take(x, ids, axis, operation)
+    return select(x, checked_ids(ids, x.shape[axis], axis, operation), axis) if taken is None else taken
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -116,8 +129,14 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     off = broadcast_shapes(*[tuple(1 if a == at else n for a, n in enumerate(t.shape)) for t in (x, ids)])
     wide_ids = broadcast_to(ids, tuple(ids.shape[at] if a == at else n for a, n in enumerate(off)))
     wide_x = broadcast_to(x, tuple(x.shape[at] if a == at else n for a, n in enumerate(off)))
-    checked = checked_ids(wide_ids, x.shape[at], at, "take_along_axis")
-    return gather(wide_x, checked, at)
+    return gathered(wide_x, wide_ids, at, "take_along_axis")
+
+
+def gathered(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
+    """`take_along_axis` of ids to check, of x's shape off the axis."""
+    same_device(operation, x.device, ids)
+    taken = fused.take_along_axis(x, ids, axis, operation)
+    return gather(x, checked_ids(ids, x.shape[axis], axis, operation), axis) if taken is None else taken
 
 
 def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
@@ -206,5 +225,8 @@ def one_hot(x: Tensor, depth: int, /) -> Tensor:
     length = normal_integer(depth, "one_hot", "depth")
     if length < 0:
         raise ShapeError(f"one_hot: depth {length}; use 0 or more")
-    ids = checked_ids(index_tensor("one_hot", x), length, -1, "one_hot")
+    found = fused.one_hot(index_tensor("one_hot", x), length)
+    if found is not None:
+        return found
+    ids = checked_ids(x, length, -1, "one_hot")
     return cast(equal(expand_dims(ids, axis=-1), arange(length, device=x.device)), DEFAULT_FLOAT)

@@ -13,11 +13,13 @@ from attrs import frozen
 from rocmkern.dtypes import bool_, complex128, int64
 from rocmkern.errors import DTypeError, IndexOutOfRange, ShapeError
 from rocmkern.layout import Layout, Shape, broadcast_shapes
+from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full
 from rocmkern.ops.elementwise import as_tensor, broadcast, operand, same_device
 from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.indexing import nonzero, positions, select, where
+from rocmkern.ops.fused import Writes
+from rocmkern.ops.indexing import nonzero, positions, select, slices_at, where
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.movement import write
@@ -60,10 +62,11 @@ class Selection:
 def get_item(x: Tensor, key: Any, /) -> Tensor:
     """The elements under a key: a view for integers, slices and new axes, a copy with index tensors or masks."""
     if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
-        return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0)
-    if isinstance(key, Tensor) and key.dtype.is_integer and as_tensor("index", x).ndim:
         same_device("index", x.device, key)
-        return select(x, checked_ids(key, x.shape[0], 0, "index"), 0)
+        found = fused.select_true(x, key)
+        return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0) if found is None else found
+    if isinstance(key, Tensor) and key.dtype.is_integer and as_tensor("index", x).ndim:
+        return slices_at(x, key, 0, "index")
     selected = _selected(x, key)
     if isinstance(selected, Tensor):
         return selected
@@ -88,6 +91,8 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
         write(where(key, source, x), x)
         return
+    if isinstance(key, Tensor) and key.dtype.is_integer and x.ndim and _written(x, key, source):
+        return
     selected = _selected(x, key)
     fitting = _fit(source, selected.shape)
     if fitting.memory is x.memory:
@@ -96,6 +101,16 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
         write(fitting, selected)
     else:
         _scatter(selected, packed(fitting), unique=selected.unique or source.size == 1)
+
+
+def _written(x: Tensor, ids: Tensor, source: Tensor) -> bool:
+    """Write few values at the indices of the first axis by one launch, where that can be."""
+    same_device("index", x.device, ids)
+    values = _fit(source, (*ids.shape, *x.shape[1:]))
+    layout, line = values.layout.reshape((ids.size, *x.shape[1:])), ids.layout.reshape((ids.size,))
+    if layout is None or line is None or values.memory is x.memory:
+        return False
+    return Writes("index", 0, ids.view(line), words(values.view(layout))).into(words(x))
 
 
 def _value(x: Tensor, value: Operand) -> Tensor:

@@ -8,17 +8,17 @@ from rocmkern.dtypes import DType, float32
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
+from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.elementwise import as_tensor, same_device
-from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.indexing import gather, index_tensor, select, where
+from rocmkern.ops.indexing import gathered, index_tensor, slices_at, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import matmul
-from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis, squeeze
+from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis
 from rocmkern.ops.prepared import found
-from rocmkern.ops.reduction import as_floats, mean, sum
-from rocmkern.ops.rows_binary import add, divide, maximum, multiply
-from rocmkern.ops.rows_unary import negative, sqrt, square
+from rocmkern.ops.reduction import as_floats, mean
+from rocmkern.ops.rows_binary import add, multiply
+from rocmkern.ops.rows_unary import negative
 from rocmkern.tensor import Tensor
 
 
@@ -56,10 +56,10 @@ def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     return _along("log_softmax", values, normal_axis(axis, values.ndim, "log_softmax"))
 
 
-def _along(op: str, x: Tensor, axis: int) -> Tensor:
+def _along(op: str, x: Tensor, axis: int, *before: float) -> Tensor:
     if axis == x.ndim - 1:
-        return _over_rows(op, x)
-    return moveaxis(_over_rows(op, moveaxis(x, axis, -1)), -1, axis)
+        return _over_rows(op, x, *before)
+    return moveaxis(_over_rows(op, moveaxis(x, axis, -1), *before), -1, axis)
 
 
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
@@ -109,7 +109,7 @@ def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
     """The rows of a table at the ids. Raises KernelIndexError (an IndexError) for one outside."""
     if as_tensor("embedding", weight).ndim != 2:
         raise ShapeError(f"embedding: a table of shape {weight.shape}; it takes two dimensions")
-    return select(weight, checked_ids(index_tensor("embedding", ids), weight.shape[0], 0, "embedding"), 0)
+    return slices_at(weight, index_tensor("embedding", ids), 0, "embedding")
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
@@ -125,9 +125,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
 def normalize(x: Tensor, /, *, axis: int = -1, eps: float = 1e-12) -> Tensor:
     """Over the Euclidean length along an axis, at least eps."""
     values = as_floats("normalize", x)
-    wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
-    length = sqrt(sum(square(wide), axis=axis, keepdims=True))
-    return cast(divide(wide, maximum(length, eps)), values.dtype)
+    return _along("unit", values, normal_axis(axis, values.ndim, "normalize"), eps)
 
 
 def scaled_dot_product_attention(
@@ -141,6 +139,10 @@ def scaled_dot_product_attention(
         shapes = f"{query.shape}, {key.shape} and {value.shape}"
         raise ShapeError(f"scaled_dot_product_attention: shapes {shapes}; they end in (length, features)")
     factor = 1.0 / root(max(query.shape[-1], 1)) if scale is None else scale
+    if not isinstance(factor, Tensor) and (mask is None or isinstance(mask, Tensor)):
+        found = fused.attention(query, key, value, mask, factor)
+        if found is not None:
+            return found
     scores = multiply(matmul(query, matrix_transpose(key)), factor)
     if mask is not None:
         scores = add(scores, _additive(mask, scores.dtype))
@@ -155,9 +157,8 @@ def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     """The mean negative log-probability of the target classes; logits (n, classes), targets (n,)."""
     if as_tensor("cross_entropy", logits).ndim != 2 or as_tensor("cross_entropy", targets).shape != logits.shape[:1]:
         raise ShapeError(f"cross_entropy: logits {logits.shape}, targets {targets.shape}; use (n, classes) and (n,)")
-    ids = checked_ids(index_tensor("cross_entropy", targets), logits.shape[1], 1, "cross_entropy")
-    chosen = gather(log_softmax(logits), expand_dims(ids, axis=1), 1)
-    return negative(mean(squeeze(chosen, 1)))
+    ids = expand_dims(index_tensor("cross_entropy", targets), axis=1)
+    return negative(mean(gathered(log_softmax(logits), ids, 1, "cross_entropy")))
 
 
 def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -> Tensor:

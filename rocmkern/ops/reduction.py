@@ -8,13 +8,14 @@ from math import prod as product
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.layout import normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.parts import joined, parts
-from rocmkern.ops.rows import IDENTITY, reduced, scanned
+from rocmkern.ops.rows import IDENTITY, of_whole_rows, reduced, scanned
 from rocmkern.ops.rows_binary import divide, multiply, not_equal, subtract
 from rocmkern.ops.rows_unary import sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
@@ -125,7 +126,13 @@ def _indexed(op: str, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
 
 def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """How many values along axes are other than zero, as int64."""
-    return sum(not_equal(as_tensor("count_nonzero", x), 0), axis=axis, keepdims=keepdims)
+    axes = normal_axes(axis, as_tensor("count_nonzero", x).ndim, "count_nonzero")
+    if not x.dtype.is_complex:
+        symbol = f"count_non_zeros_u{x.dtype.bits}"
+        found = of_whole_rows(symbol, x, axes, keepdims, int64, x.dtype.nonzero_bits)
+        if found is not None:
+            return found
+    return sum(not_equal(x, 0), axis=axes, keepdims=keepdims)
 
 
 def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
@@ -136,21 +143,28 @@ def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The mean squared distance from the mean, in two passes; the sum is divided by the count less `correction`."""
-    values = as_floats("var", x)
+    return _spread("var", x, axis, correction, keepdims, root=False)
+
+
+def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, *, root: bool) -> Tensor:
+    values = as_floats(operation, x)
+    axes = normal_axes(axis, x.ndim, operation)
+    left = product(x.shape[a] for a in axes) - correction
+    divisor = float(left) if left > 0 else 0.0
+    if values.dtype in FLOATS:
+        found = of_whole_rows(f"variance_{values.dtype.short}", values, axes, keepdims, values.dtype, divisor, root)
+        if found is not None:
+            return found
     wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
-    axes = normal_axes(axis, x.ndim, "var")
-    count = product(x.shape[a] for a in axes)
     distance = subtract(wide, mean(wide, axis=axes, keepdims=True))
     total = sum(square(distance), axis=axes, keepdims=keepdims)
-    left = count - correction
-    return cast(divide(total, float(left) if left > 0 else 0.0), values.dtype)
+    result = divide(total, divisor)
+    return cast(sqrt(result) if root else result, values.dtype)
 
 
 def std(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The square root of `var`."""
-    values = as_floats("std", x)
-    wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
-    return cast(sqrt(var(wide, axis=axis, correction=correction, keepdims=keepdims)), values.dtype)
+    return _spread("std", x, axis, correction, keepdims, root=True)
 
 
 def logsumexp(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import int64
+from rocmkern.dtypes import DType, int64
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_rows
 from rocmkern.kernels.families.reduce import INDEXED, accumulator, compared, output, state_bytes
@@ -17,6 +17,7 @@ from rocmkern.ops.launch import context, empty, layout_info
 from rocmkern.ops.prepared import found
 from rocmkern.tensor import Tensor
 
+_WHOLE_ROW: Final = 1 << 14  # elements of a row that several passes in one launch take
 _WITHOUT_IDENTITY: Final = ("min", "max", *INDEXED)
 IDENTITY: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": float("nan"), "logsumexp": float("-inf")}
 
@@ -60,6 +61,32 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
     )
     merge = f"merge_wide_{op}_{compared(x.dtype).short}" if wide else f"merge_{op}_{x.dtype.short}"
     here.kernel(x.device, merge).run(plan.merge, rows, columns, plan.parts_per_row, states.address, result.address)
+    return result
+
+
+def of_whole_rows(
+    symbol: str, x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: DType, *scalars: int | float
+) -> Tensor | None:
+    """A kernel that looks at each row of the reduced axes as a whole, in one launch; None where rows are too long."""
+    key = (symbol, keepdims, scalars, x.device._driver, x.layout.shape, x.layout.strides, axes)
+    launch = found(key)
+    if launch is not None:
+        return launch.run(x.device, x.address)
+    kept = tuple(a for a in range(x.ndim) if a not in axes)
+    layout = x.layout.permute((*kept, *axes))
+    rows, columns = prod(layout.shape[: len(kept)]), prod(layout.shape[len(kept) :])
+    if not 0 < columns <= _WHOLE_ROW or not rows:
+        return None
+    side_by_side = not _runs_along_rows(layout, len(kept))
+    here = context(x.device)
+    plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side)
+    if plan.merge is not None:
+        return None
+    shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes)
+    result, kernel = empty(shape, dtype, x.device), here.kernel(x.device, symbol)
+    before = (rows * columns, columns, *_grouped(layout, len(kept), x), *scalars)
+    kernel.run(plan.first, *before, x.address, result.address)
+    kernel.keep(key, plan.first, result, before)
     return result
 
 

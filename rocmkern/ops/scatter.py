@@ -13,6 +13,7 @@ from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, operand, same_device
 from rocmkern.ops.faults import checked_ids
+from rocmkern.ops.fused import Writes
 from rocmkern.ops.indexing import index_tensor
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
@@ -29,11 +30,16 @@ def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1)
 
     An index outside the axis is an IndexError, raised as that of `take`.
     """
-    at, ids = _ids("index_add", x, indices, axis)
-    if ids.ndim != 1:
-        raise ShapeError(f"index_add: {ids.ndim} dimensions of indices; use one")
-    shape = (*x.shape[:at], ids.size, *x.shape[at + 1 :])
-    source = _values("index_add", values, x, shape)
+    at = _axis("index_add", x, indices, axis)
+    source = _slices("index_add", values, x, at, indices)
+    if x.dtype.is_complex:
+        written = Writes("index_add", at, indices, parts(source), adds=True).copy(parts(x))
+    else:
+        written = Writes("index_add", at, indices, source, adds=True).copy(x)
+    if written is not None:
+        return joined(written, x.dtype) if x.dtype.is_complex else written
+    ids = checked_ids(indices, x.shape[at], at, "index_add")
+    source = packed(source)
     if x.dtype.is_complex:
         return joined(_add_sorted(parts(x), at, ids, parts(source)), x.dtype)
     return _add_sorted(x, at, ids, source)
@@ -44,11 +50,13 @@ def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1
 
     An index outside the axis is an IndexError, raised as that of `take`.
     """
-    at, ids = _ids("index_copy", x, indices, axis)
-    if ids.ndim != 1:
-        raise ShapeError(f"index_copy: {ids.ndim} dimensions of indices; use one")
-    source = _values("index_copy", values, x, (*x.shape[:at], ids.size, *x.shape[at + 1 :]))
-    result = words(duplicate(x))
+    at = _axis("index_copy", x, indices, axis)
+    source = _slices("index_copy", values, x, at, indices)
+    written = Writes("index_copy", at, indices, words(source)).copy(words(x))
+    if written is not None:
+        return from_words(written, x.dtype)
+    ids = checked_ids(indices, x.shape[at], at, "index_copy")
+    source, result = packed(source), words(duplicate(x))
     extents = _extents(result, at, ids.size)
     if source.size:
         addresses = (ids.address, ids.size, source.address, result.address)
@@ -61,9 +69,14 @@ def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -
 
     Indices have x's shape off the axis; one outside the axis is an IndexError, raised as that of `take`.
     """
-    at, ids = _ids("scatter", x, indices, axis)
-    _require_same_columns("scatter", x, ids, at)
-    source, result = _values("scatter", values, x, ids.shape), words(duplicate(x))
+    at = _axis("scatter", x, indices, axis)
+    _require_same_columns("scatter", x, indices, at)
+    source = _values("scatter", values, x, indices.shape)
+    written = None if x.dtype is complex128 else Writes("scatter", at, indices, words(source)).copy(words(x))
+    if written is not None:
+        return from_words(written, x.dtype)
+    ids = checked_ids(indices, x.shape[at], at, "scatter")
+    source, result = packed(source), words(duplicate(x))
     _by_column("s", result, at, packed(beside_words(ids, x.dtype)), words(source))
     return from_words(result, x.dtype)
 
@@ -73,9 +86,14 @@ def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -
 
     Indices have x's shape off the axis; one outside the axis is an IndexError, raised as that of `take`.
     """
-    at, ids = _ids("scatter_add", x, indices, axis)
-    _require_same_columns("scatter_add", x, ids, at)
-    source = _values("scatter_add", values, x, ids.shape)
+    at = _axis("scatter_add", x, indices, axis)
+    _require_same_columns("scatter_add", x, indices, at)
+    source = _values("scatter_add", values, x, indices.shape)
+    written = None if x.dtype.is_complex else Writes("scatter_add", at, indices, source, adds=True).copy(x)
+    if written is not None:
+        return written
+    ids = checked_ids(indices, x.shape[at], at, "scatter_add")
+    source = packed(source)
     if x.dtype.is_complex:
         both = packed(beside_words(ids, complex128))
         return joined(scatter_add(parts(x), both, parts(source), axis=at), x.dtype)
@@ -89,14 +107,21 @@ def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -
     return reshape(flat, x.shape)
 
 
-def _ids(operation: str, x: Tensor, indices: Tensor, axis: int) -> tuple[int, Tensor]:
+def _axis(operation: str, x: Tensor, indices: Tensor, axis: int) -> int:
     at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
     same_device(operation, x.device, index_tensor(operation, indices))
-    return at, checked_ids(indices, x.shape[at], at, operation)
+    return at
+
+
+def _slices(operation: str, values: Operand, x: Tensor, at: int, indices: Tensor) -> Tensor:
+    """Values for the slices that one-dimensional indices name."""
+    if indices.ndim != 1:
+        raise ShapeError(f"{operation}: {indices.ndim} dimensions of indices; use one")
+    return _values(operation, values, x, (*x.shape[:at], indices.size, *x.shape[at + 1 :]))
 
 
 def _values(operation: str, values: Operand, x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return packed(broadcast_to(operand(operation, values, x.dtype, x.device), shape))
+    return broadcast_to(operand(operation, values, x.dtype, x.device), shape)
 
 
 def _require_same_columns(operation: str, x: Tensor, ids: Tensor, at: int) -> None:

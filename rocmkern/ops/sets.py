@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rocmkern.dtypes import bool_, int64, uint8
+from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full, zeros
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
@@ -74,13 +75,21 @@ def _without_negative_zeros(x: Tensor) -> Tensor:
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct values in ascending order, complex ones by real, then imaginary part; each NaN is distinct."""
-    ordered = _ordered(reshape(as_tensor("unique_values", x), -1))
+    flat = reshape(as_tensor("unique_values", x), -1)
+    found = fused.unique(flat, everything=False)
+    if found is not None:
+        return found.values
+    ordered = _ordered(flat)
     return select(ordered, positions(_changes(ordered)), 0)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The distinct values in ascending order and how often each occurs."""
-    ordered = _ordered(reshape(as_tensor("unique_counts", x), -1))
+    flat = reshape(as_tensor("unique_counts", x), -1)
+    found = fused.unique(flat, everything=False, counts=True)
+    if found is not None:
+        return UniqueCounts(found.values, found.counts)
+    ordered = _ordered(flat)
     starts = positions(_changes(ordered))
     return UniqueCounts(select(ordered, starts, 0), _lengths(starts, ordered.size))
 
@@ -93,6 +102,9 @@ def _lengths(starts: Tensor, total: int) -> Tensor:
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct values in ascending order, where each first occurs, the inverse, and the counts."""
     flat = reshape(as_tensor("unique_all", x), -1)
+    found = fused.unique(flat, everything=True)
+    if found is not None:
+        return UniqueAll(found.values, found.indices, reshape(found.inverse, x.shape), found.counts)
     order = _order(flat)
     ordered = select(packed(flat), order, 0)
     changes = _changes(ordered)
@@ -119,6 +131,9 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Tensor:
     """Whether each value of x1 is among those of x2; NaN is not."""
     device, dtype = device_and_dtype("isin", x1, x2)
     sought, given = operand("isin", x1, dtype, device), reshape(operand("isin", x2, dtype, device), -1)
+    among = fused.is_among(sought, given, invert=invert)
+    if among is not None:
+        return among
     if not given.size:
         found = zeros(sought.shape, dtype=bool_, device=device)
     elif dtype.is_complex:

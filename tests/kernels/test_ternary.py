@@ -1,15 +1,18 @@
-"""where: t where the condition is not zero, f elsewhere, bit for bit."""
+"""where: t where the condition is not zero, f elsewhere, bit for bit; clip: values between two bounds."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rocmkern.dtypes import BY_SHORT, REAL
+from rocmkern.dtypes import BY_SHORT, REAL, DType
+from rocmkern.kernels.catalogue import NUMBERS
 from rocmkern.kernels.families.ternary import CONDITIONS, FAMILY
 from rocmkern.runtime import Device
 from tests.kernels.candle import symbols
-from tests.kernels.launching import bits, layout, run, same_bits
+from tests.kernels.launching import bits, layout, run, same_bits, small_numbers
 
 
 @pytest.mark.parametrize("short", [d.short for d in REAL])
@@ -56,3 +59,22 @@ def test_no_grid_leaves_elements_out(device: Device) -> None:
 def test_candle_symbols_are_there() -> None:
     """Every where of Candle's, whatever its condition."""
     assert symbols("ternary") <= set(FAMILY.by_symbol)
+
+
+@pytest.mark.parametrize("t", NUMBERS, ids=lambda t: t.short)
+def test_clip_between_bounds_of_any_strides(device: Device, t: DType) -> None:
+    """As NumPy's minimum of maximum: NaN where one is NaN, the upper bound where the lower is above it."""
+    rng = np.random.default_rng(4)
+    x, line = small_numbers(rng, t, (5, 7)), small_numbers(rng, t, 7)
+    high = small_numbers(rng, t, (7, 5)).T
+    for low in (np.broadcast_to(line, (5, 7)), np.broadcast_to(line[:1], (5, 7))):
+        out = np.zeros((5, 7), t.numpy)
+        run(device, f"clip_{t.short}", 35, 2, layout(x, low, high), x, low, high, out, grid=1)
+        with np.errstate(invalid="ignore"):
+            expected = np.minimum(np.maximum(x, low), high)
+        assert not unequal_values(out, expected)
+
+
+def unequal_values(left: Any, right: Any) -> bool:
+    """A zero of either sign is zero."""
+    return bool(((left != right) & ~((left != left) & (right != right))).any())
