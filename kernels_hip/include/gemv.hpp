@@ -95,15 +95,18 @@ RK_DEVICE void multiply_rows(const Operand2d<T> &matrix, const Operand2d<T> &vec
     }
     const u32 me = apart(lane());
 #pragma unroll
-    for (u32 r = 0; r < Rows; ++r) {
+    for (u32 v = 0; v < Vectors; ++v) {
+        if (v != 0 && v >= vectors.outer) {
+            break;
+        }
 #pragma unroll
-        for (u32 v = 0; v < Vectors; ++v) {
+        for (u32 r = 0; r < Rows; ++r) {
             Acc total = sum[r][v];
 #pragma unroll
             for (u32 mask = wave_size / 2; mask != 0; mask /= 2) {
                 total += shuffle_xor(total, mask);
             }
-            if (me == (r * Vectors + v) % wave_size && apart(v) < vectors.outer && row + r < matrix.outer) {
+            if (me == (r * Vectors + v) % wave_size && row + r < matrix.outer) {
                 result.store(v, row + r, total);
             }
         }
