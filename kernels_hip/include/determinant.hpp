@@ -2,8 +2,7 @@
 // overflows where the whole does not, and its logarithm exists where the product itself does not.
 #pragma once
 
-#include "fields.hpp"
-#include "reduce.hpp"
+#include "factors.hpp"
 
 namespace rk {
 
@@ -55,9 +54,8 @@ struct Scaled {
     }
 
     RK_DEVICE f64 log_size() const {
-        const f64 size = is_complex<T> ? magnitude(c128{static_cast<f64>(real_part(value)), static_cast<f64>(imaginary_part(value))})
-                                       : fabs(static_cast<f64>(real_part(value)));
-        return log(size) + static_cast<f64>(exponent) * ln_2;
+        const f64 re = real_part(value), im = imaginary_part(value);
+        return log(is_complex<T> ? magnitude(c128{re, im}) : fabs(re)) + static_cast<f64>(exponent) * ln_2;
     }
 
     RK_DEVICE T sign() const {
@@ -83,22 +81,22 @@ struct ScaledProduct {
 };
 
 // The determinant of each matrix, or its sign and its size's logarithm, where there is memory for them.
-template <typename T>
+template <typename Team, typename T>
 RK_DEVICE void determinants(u64 n, u64 batch, const T *lu, const i32 *pivots, T *det, T *sign, real_of<T> *log_size) {
     using Product = ScaledProduct<T>;
     __shared__ Scaled<T> scratch[max_waves];
 #pragma unroll 1
-    for (u64 matrix = block_x(); matrix < batch; matrix += grid_x()) {
+    for (u64 matrix = Team::number(); matrix < batch; matrix += Team::count()) {
         const T *a = lu + matrix * n * n;
         const i32 *rows = pivots + matrix * n;
         Scaled<T> total = Product::identity();
 #pragma unroll 1
-        for (u64 i = thread_x(); i < n; i += block_size_x()) {
+        for (u64 i = Team::thread(); i < n; i += Team::size()) {
             const T pivot = times_real(a[i * (n + 1)], static_cast<u64>(rows[i]) == i ? 1 : -1);
             total = Product::join(total, Scaled<T>::of(pivot, 0));
         }
-        total = block_reduce<Product>(total, scratch);
-        if (thread_x() == 0) {
+        total = Team::template join<Product>(total, scratch);
+        if (Team::thread() == 0) {
             if (det != nullptr) {
                 det[matrix] = total.rounded();
             }

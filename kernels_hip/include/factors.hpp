@@ -1,4 +1,4 @@
-// LU and Cholesky factorizations by one block a matrix, and what applies their factors.
+// LU and Cholesky factorizations by one block or one thread a matrix, and what applies their factors.
 #pragma once
 
 #include "fields.hpp"
@@ -8,7 +8,36 @@ namespace rk {
 
 constexpr u32 panel = 64;  // columns at most of what a block factors, and equations of what it solves
 
-// A block's threads as rows of as many as there are columns, up to `panel`; its size is a multiple of that.
+// Who has a matrix, or some columns of one, to themselves: the threads of a block, which wait for one another,
+struct Block {
+    static constexpr bool is_one = false;
+    RK_DEVICE static u32 thread() { return thread_x(); }
+    RK_DEVICE static u32 size() { return block_size_x(); }
+    RK_DEVICE static u64 number() { return block_x(); }
+    RK_DEVICE static u64 count() { return grid_x(); }
+    RK_DEVICE static void wait() { barrier(); }
+    template <typename Reduction, typename T>
+    RK_DEVICE static T join(T value, T *scratch) {
+        return block_reduce<Reduction>(value, scratch);
+    }
+};
+
+// or one thread, for small matrices.
+struct Thread {
+    static constexpr bool is_one = true;
+    RK_DEVICE static u32 thread() { return 0; }
+    RK_DEVICE static u32 size() { return 1; }
+    RK_DEVICE static u64 number() { return global_thread(); }
+    RK_DEVICE static u64 count() { return global_threads(); }
+    RK_DEVICE static void wait() {}
+    template <typename Reduction, typename T>
+    RK_DEVICE static T join(T value, T *) {
+        return value;
+    }
+};
+
+// A team's threads as rows of as many as there are columns, up to `panel`; a block's size is a multiple of that.
+template <typename Team>
 struct Lanes {
     u32 across;
     u32 column;
@@ -18,11 +47,11 @@ struct Lanes {
     RK_DEVICE explicit Lanes(u64 columns) {
         static_assert(panel == 1u << 6, "the bits of a full row");
         const u32 below = static_cast<u32>(columns < panel ? columns : panel) - 1;
-        const u32 bits = below == 0 ? 0 : 32 - static_cast<u32>(__builtin_clz(below));
+        const u32 bits = Team::is_one || below == 0 ? 0 : 32 - static_cast<u32>(__builtin_clz(below));
         across = 1u << bits;
-        column = thread_x() & (across - 1);
-        row = thread_x() >> bits;
-        down = block_size_x() >> bits;
+        column = Team::thread() & (across - 1);
+        row = Team::thread() >> bits;
+        down = Team::size() >> bits;
     }
 
     // The sum of what the column's threads have in `values`.
@@ -58,87 +87,111 @@ struct LargestPivot {
     }
 };
 
+// Subtracts the multiple of row k from each row below that takes its element in column k away, which is divided by the
+// pivot only where one thread has the matrix.
+template <typename Team, typename T>
+RK_DEVICE void subtract_row(u64 rows, u64 columns, u64 k, u64 stride, const Lanes<Team> &lanes, const Divisor<T> &pivot,
+                            T *a) {
+    const T *own = a + k * stride;
+    if constexpr (Team::is_one) {
+#pragma unroll 1
+        for (u64 i = k + 1; i < rows; ++i) {
+            T *row = a + i * stride;
+            const T multiplier = pivot.quotient(row[k]);
+            row[k] = multiplier;
+            for (u64 j = k + 1; j < columns; ++j) {
+                row[j] = minus_product(row[j], multiplier, own[j]);
+            }
+        }
+    } else {
+        const u64 j = k + 1 + lanes.column;
+        if (j < columns) {
+            const T of_own = own[j];
+            T *row = a + (k + 1 + lanes.row) * stride;
+#pragma unroll 1
+            for (u64 i = k + 1 + lanes.row; i < rows; i += lanes.down) {
+                row[j] = minus_product(row[j], pivot.quotient(row[k]), of_own);
+                row += lanes.down * stride;
+            }
+        }
+    }
+}
+
 // P·A = L·U of panels, rows ≥ columns. Each pivot is the row (of the whole matrix, whose row `first` is the panel's
 // first) that was exchanged with the pivot's own. Multipliers are divided by their pivots at the end only: a column less
 // to wait for.
-template <typename T>
+template <typename Team, typename T>
 RK_DEVICE void factor_lu(u64 rows, u64 columns, u64 batch, u64 first, u64 stride, u64 step, u64 pivots_step, T *all,
                          i32 *pivots, u64 *status) {
     using F = real_of<T>;
     using Largest = LargestPivot<F>;
     __shared__ Pivot<F> scratch[max_waves];
     __shared__ Divisor<T> divisors[panel];
-    const Lanes lanes(columns);
+    const Lanes<Team> lanes(columns);
 #pragma unroll 1
-    for (u64 matrix = block_x(); matrix < batch; matrix += grid_x()) {
+    for (u64 matrix = Team::number(); matrix < batch; matrix += Team::count()) {
         T *a = all + matrix * step;
 #pragma unroll 1
         for (u64 k = 0; k < columns; ++k) {
             Pivot<F> best = Largest::identity();
 #pragma unroll 1
-            for (u64 i = k + thread_x(); i < rows; i += block_size_x()) {
+            for (u64 i = k + Team::thread(); i < rows; i += Team::size()) {
                 const F size = rough_size(a[i * stride + k]);
                 best = Largest::join(best, {size >= 0 ? size : -1, static_cast<bits_of<F>>(i)});
             }
-            best = block_reduce<Largest>(best, scratch);
+            best = Team::template join<Largest>(best, scratch);
             T *own = a + k * stride;
             if (best.row != k) {
                 T *other = a + best.row * stride;
-                for (u64 j = thread_x(); j < columns; j += block_size_x()) {
+                for (u64 j = Team::thread(); j < columns; j += Team::size()) {
                     const T kept = own[j];
                     own[j] = other[j];
                     other[j] = kept;
                 }
             }
-            barrier();
+            Team::wait();
             const Divisor<T> pivot = best.size == 0 ? Divisor<T>::none() : Divisor<T>::by(own[k]);
-            if (thread_x() == 0) {
+            if (Team::thread() == 0) {
                 pivots[matrix * pivots_step + first + k] = static_cast<i32>(first + best.row);
-                divisors[k] = pivot;
+                if constexpr (!Team::is_one) {
+                    divisors[k] = pivot;
+                }
                 if (best.size == 0) {
                     report(status, matrix, first + k);
                 }
             }
-            const u64 j = k + 1 + lanes.column;
-            if (j < columns) {
-                const T of_own = own[j];
-                T *row = a + (k + 1 + lanes.row) * stride;
+            subtract_row<Team>(rows, columns, k, stride, lanes, pivot, a);
+            Team::wait();
+        }
+        if constexpr (!Team::is_one) {
 #pragma unroll 1
-                for (u64 i = k + 1 + lanes.row; i < rows; i += lanes.down) {
-                    row[j] = minus_product(row[j], pivot.quotient(row[k]), of_own);
-                    row += lanes.down * stride;
+            for (u64 i = 1 + lanes.row; i < rows; i += lanes.down) {
+                for (u64 k = lanes.column; k < (i < columns ? i : columns); k += lanes.across) {
+                    a[i * stride + k] = divisors[k].quotient(a[i * stride + k]);
                 }
             }
-            barrier();
         }
-#pragma unroll 1
-        for (u64 i = 1 + lanes.row; i < rows; i += lanes.down) {
-            for (u64 k = lanes.column; k < (i < columns ? i : columns); k += lanes.across) {
-                a[i * stride + k] = divisors[k].quotient(a[i * stride + k]);
-            }
-        }
-        barrier();  // the divisors are written for the next matrix
+        Team::wait();  // the divisors are written for the next matrix
     }
 }
 
 // A = L·Lᴴ from the lower triangle of blocks of up to `panel` rows; zeros above them, in the whole matrix, whose row
 // `first` is the block's first. Columns are divided by their roots at the end only.
-template <typename T>
+template <typename Team, typename T>
 RK_DEVICE void factor_cholesky(u64 n, u64 batch, u64 first, u64 stride, u64 step, T *all, u64 *status) {
     using F = real_of<T>;
-    const Lanes lanes(n);
+    const Lanes<Team> lanes(n);
 #pragma unroll 1
-    for (u64 matrix = block_x(); matrix < batch; matrix += grid_x()) {
+    for (u64 matrix = Team::number(); matrix < batch; matrix += Team::count()) {
         T *a = all + matrix * step;
 #pragma unroll 1
         for (u64 k = 0; k < n; ++k) {
             const F pivot = real_part(a[k * stride + k]);
-            if (thread_x() == 0 && !(pivot > 0)) {
+            if (Team::thread() == 0 && !(pivot > 0)) {
                 report(status, matrix, first + k);
             }
             const Divisor<F> divisor = Divisor<F>::by(pivot);
-            const u64 j = k + 1 + lanes.column;
-            if (j < n) {
+            for (u64 j = k + 1 + lanes.column; j < n; j += lanes.across) {
                 const T across = divisor.quotient(conjugate(a[j * stride + k]));
                 T *row = a + (k + 1 + lanes.row) * stride;
 #pragma unroll 1
@@ -149,7 +202,7 @@ RK_DEVICE void factor_cholesky(u64 n, u64 batch, u64 first, u64 stride, u64 step
                     row += lanes.down * stride;
                 }
             }
-            barrier();
+            Team::wait();
         }
 #pragma unroll 1
         for (u64 i = lanes.row; i < n; i += lanes.down) {
@@ -158,8 +211,8 @@ RK_DEVICE void factor_cholesky(u64 n, u64 batch, u64 first, u64 stride, u64 step
                 a[i * stride + j] = Divisor<F>::by(root).quotient(a[i * stride + j]);
             }
         }
-        barrier();
-        for (u64 i = thread_x(); i < n; i += block_size_x()) {
+        Team::wait();
+        for (u64 i = Team::thread(); i < n; i += Team::size()) {
             a[i * stride + i] = number<T>(sqrt(real_part(a[i * stride + i])));
         }
         const u64 above = first + n;
@@ -214,31 +267,42 @@ struct Strides2D {
 };
 
 // Solves T·X = B, with X in B's place, for triangles of up to `panel` equations. Rows are divided by the diagonal at the
-// end only, so that a barrier a row is enough. A block has up to `panel` columns of a matrix.
-template <typename T>
+// end only, so that a barrier a row is enough, where a block has up to `panel` columns of a matrix; a thread has one.
+template <typename Team, typename T>
 RK_DEVICE void solve_triangular(u64 n, u64 columns, u64 batch, Strides2D of_t, Strides2D of_x, bool backward, bool unit,
                                 bool conjugated, const T *triangles, T *all) {
     __shared__ Divisor<T> divisors[panel];
-    const Lanes lanes(columns);
+    const Lanes<Team> lanes(columns);
     const u64 tiles = (columns + lanes.across - 1) / lanes.across;
 #pragma unroll 1
-    for (u64 work = block_x(); work < batch * tiles; work += grid_x()) {
+    for (u64 work = Team::number(); work < batch * tiles; work += Team::count()) {
         const u64 matrix = work / tiles;
         const u64 column = (work - matrix * tiles) * lanes.across + lanes.column;
         const T *t = triangles + matrix * of_t.step;
         T *x = all + matrix * of_x.step + column * of_x.column;
         const bool inside = column < columns;
-        barrier();  // the divisors may still be read for the tile before
-        for (u64 i = thread_x(); i < n; i += block_size_x()) {
+        const auto divisor = [&](u64 i) {
             const T entry = t[i * (of_t.row + of_t.column)];
-            divisors[i] = unit ? Divisor<T>::none() : Divisor<T>::by(conjugated ? conjugate(entry) : entry);
+            return unit ? Divisor<T>::none() : Divisor<T>::by(conjugated ? conjugate(entry) : entry);
+        };
+        if constexpr (!Team::is_one) {
+            barrier();  // the divisors may still be read for the tile before
+            for (u64 i = thread_x(); i < n; i += block_size_x()) {
+                divisors[i] = divisor(i);
+            }
+            barrier();
         }
-        barrier();
 #pragma unroll 1
         for (u64 done = 0; done < n; ++done) {
             const u64 k = backward ? n - 1 - done : done;
             if (inside) {
-                const T value = divisors[k].quotient(x[k * of_x.row]);
+                T value = x[k * of_x.row];
+                if constexpr (Team::is_one) {
+                    value = divisor(k).quotient(value);
+                    x[k * of_x.row] = value;
+                } else {
+                    value = divisors[k].quotient(value);
+                }
                 const u64 first = lanes.row + (backward ? 0 : k + 1), end = backward ? k : n;
                 const T *entry = t + first * of_t.row + k * of_t.column;
                 T *row = x + first * of_x.row;
@@ -249,10 +313,12 @@ RK_DEVICE void solve_triangular(u64 n, u64 columns, u64 batch, Strides2D of_t, S
                     entry += lanes.down * of_t.row;
                 }
             }
-            barrier();
+            Team::wait();
         }
-        for (u64 i = lanes.row; i < n && inside && !unit; i += lanes.down) {
-            x[i * of_x.row] = divisors[i].quotient(x[i * of_x.row]);
+        if constexpr (!Team::is_one) {
+            for (u64 i = lanes.row; i < n && inside && !unit; i += lanes.down) {
+                x[i * of_x.row] = divisors[i].quotient(x[i * of_x.row]);
+            }
         }
     }
 }

@@ -38,25 +38,25 @@ struct Reflection {
 };
 
 // Of the column below row k. Numbers that f64 can't square are scaled.
-template <typename T>
+template <typename Team, typename T>
 RK_DEVICE Reflection<T> reflection(u64 rows, u64 stride, u64 k, const T *a, f64 *scratch) {
     const T alpha = a[k * stride + k];
     f64 scale = 1;
     if constexpr (is_same<real_of<T>, f64>) {
         f64 largest = maximum(fabs(real_part(alpha)), fabs(imaginary_part(alpha)));
-        for (u64 i = k + 1 + thread_x(); i < rows; i += block_size_x()) {
+        for (u64 i = k + 1 + Team::thread(); i < rows; i += Team::size()) {
             const T x = a[i * stride + k];
             largest = maximum(largest, maximum(fabs(real_part(x)), fabs(imaginary_part(x))));
         }
-        scale = safe_scale(block_reduce<Maximum<f64>>(largest, scratch));
+        scale = safe_scale(Team::template join<Maximum<f64>>(largest, scratch));
     }
     f64 squares = 0;
-    for (u64 i = k + 1 + thread_x(); i < rows; i += block_size_x()) {
+    for (u64 i = k + 1 + Team::thread(); i < rows; i += Team::size()) {
         const T x = a[i * stride + k];
         const f64 re = real_part(x) * scale, im = imaginary_part(x) * scale;
         squares += re * re + im * im;
     }
-    return Reflection<T>::of(alpha, block_reduce<Sum<f64>>(squares, scratch), scale);
+    return Reflection<T>::of(alpha, Team::template join<Sum<f64>>(squares, scratch), scale);
 }
 
 // A reflection's v, whose first element is 1, beside a column that it is to change.
@@ -105,33 +105,42 @@ struct Rows {
 };
 
 // A = Q·R of panels, rows ≥ columns: R on and above the diagonal, the reflections that make up Q below.
-template <typename T>
+template <typename Team, typename T>
 RK_DEVICE void factor_qr(u64 rows, u64 columns, u64 batch, u64 stride, u64 step, u64 tau_step, T *all, T *tau) {
     __shared__ f64 scratch[max_waves];
     __shared__ T sums[most_threads];
-    const Lanes lanes(columns);
+    const Lanes<Team> lanes(columns);
 #pragma unroll 1
-    for (u64 matrix = block_x(); matrix < batch; matrix += grid_x()) {
+    for (u64 matrix = Team::number(); matrix < batch; matrix += Team::count()) {
         T *a = all + matrix * step;
 #pragma unroll 1
         for (u64 k = 0; k < columns; ++k) {
-            const Reflection<T> h = reflection(rows, stride, k, a, scratch);
-            if (thread_x() == 0) {
+            const Reflection<T> h = reflection<Team>(rows, stride, k, a, scratch);
+            if (Team::thread() == 0) {
                 a[k * stride + k] = h.first;
                 tau[matrix * tau_step + k] = h.tau;
             }
-            for (u64 i = k + 1 + thread_x(); i < rows; i += block_size_x()) {
+            for (u64 i = k + 1 + Team::thread(); i < rows; i += Team::size()) {
                 a[i * stride + k] = h.divisor.quotient(a[i * stride + k]);
             }
-            barrier();
-            const bool inside = k + 1 + lanes.column < columns;
-            const Rows<T> own = {a + k, a + k + 1 + lanes.column, stride, stride};
-            sums[thread_x()] = inside ? own.dot(k, k + lanes.row, rows, lanes.down) : number<T>(0);
-            barrier();
-            if (inside) {
-                own.subtract(k, k + lanes.row, rows, lanes.down, times(conjugate(h.tau), lanes.total(sums)));
+            Team::wait();
+#pragma unroll 1
+            for (u64 j = k + 1 + lanes.column; j < columns || !Team::is_one; j += lanes.across) {
+                const Rows<T> own = {a + k, a + j, stride, stride};
+                T sum = j < columns ? own.dot(k, k + lanes.row, rows, lanes.down) : number<T>(0);
+                if constexpr (!Team::is_one) {
+                    sums[thread_x()] = sum;
+                    barrier();
+                    sum = lanes.total(sums);
+                }
+                if (j < columns) {
+                    own.subtract(k, k + lanes.row, rows, lanes.down, times(conjugate(h.tau), sum));
+                }
+                if constexpr (!Team::is_one) {
+                    break;  // a block has a thread at least for each column
+                }
             }
-            barrier();
+            Team::wait();
         }
     }
 }
@@ -144,15 +153,15 @@ struct ReflectorSteps {
 
 // Multiplies columns by H₀·H₁·… (backward) or by the conjugate transpose of that, whose first factor is H₀ᴴ. A block has
 // up to `panel` columns of a matrix, a thread the same rows of one at every reflection.
-template <typename T>
+template <typename Team, typename T>
 RK_DEVICE void reflect(u64 rows, u64 columns, u64 count, u64 batch, ReflectorSteps of_v, u64 stride, u64 step,
                        bool backward, const T *reflectors, const T *taus, T *all) {
     __shared__ T sums[2][most_threads];
-    const Lanes lanes(columns);
+    const Lanes<Team> lanes(columns);
     const u64 tiles = (columns + lanes.across - 1) / lanes.across;
     u32 turn = 0;  // sums of one reflection may still be read while those of the next are written
 #pragma unroll 1
-    for (u64 work = block_x(); work < batch * tiles; work += grid_x()) {
+    for (u64 work = Team::number(); work < batch * tiles; work += Team::count()) {
         const u64 matrix = work / tiles;
         const u64 column = (work - matrix * tiles) * lanes.across + lanes.column;
         const T *reflector = reflectors + matrix * of_v.step;
@@ -164,10 +173,14 @@ RK_DEVICE void reflect(u64 rows, u64 columns, u64 count, u64 batch, ReflectorSte
             const T tau = taus[matrix * of_v.tau_step + k];
             const u64 start = k + ((lanes.row - k) & (lanes.down - 1));
             const Rows<T> own = {reflector + k, x, of_v.stride, stride};
-            sums[turn][thread_x()] = inside ? own.dot(k, start, rows, lanes.down) : number<T>(0);
-            barrier();
+            T sum = inside ? own.dot(k, start, rows, lanes.down) : number<T>(0);
+            if constexpr (!Team::is_one) {
+                sums[turn][thread_x()] = sum;
+                barrier();
+                sum = lanes.total(sums[turn]);
+            }
             if (inside) {
-                own.subtract(k, start, rows, lanes.down, times(backward ? tau : conjugate(tau), lanes.total(sums[turn])));
+                own.subtract(k, start, rows, lanes.down, times(backward ? tau : conjugate(tau), sum));
             }
             turn ^= 1;
         }

@@ -27,6 +27,7 @@ from rocmkern.ops.matrices import diagonal, factored_floats, matrices, square_ma
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
 from rocmkern.ops.rows_unary import reciprocal
+from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
 _PANEL: Final = (
@@ -50,8 +51,8 @@ class SlogdetResult(NamedTuple):
     logabsdet: Tensor
 
 
-def _run(plan: LaunchPlan, symbol: str, x: Tensor, *arguments: int) -> None:
-    context(x.device).kernel(x.device, f"{symbol}_{x.dtype.short}").run(plan, *arguments)
+def _run(plan: LaunchPlan, device: Device, *arguments: int) -> None:
+    context(device).kernel(device, plan.variant).run(plan, *arguments)
 
 
 def _block(a: Tensor, rows: slice, columns: slice) -> Tensor:
@@ -81,10 +82,11 @@ def _subtract_product(target: Tensor, a: Tensor, b: Tensor) -> None:
     product = matmul(a, b)
     batch, rows, columns = target.shape
     each, real = (2, part_of(target.dtype)) if target.dtype.is_complex else (1, target.dtype)
-    here = context(target.device)
-    here.kernel(target.device, f"subtract_block_{real.short}").run(
-        here.plan(plans_linalg.rows, batch * rows, columns * each), rows, columns * each, batch,
-        target.strides[1] * each, target.strides[0] * each, product.address, target.address,
+    symbol = f"subtract_block_{real.short}"
+    plan = context(target.device).plan(plans_linalg.rows, symbol, batch * rows, columns * each)
+    _run(
+        plan, target.device, rows, columns * each, batch, target.strides[1] * each, target.strides[0] * each,
+        product.address, target.address,
     )  # fmt: skip
 
 
@@ -103,8 +105,8 @@ def _lu(a: Tensor, status: int = 0) -> LU:
     here = context(a.device)
     for start, end in _panels(n) if batch else ():
         below = _block(a, slice(start, n), slice(start, end))
-        plan = here.plan(plans_linalg.matrices, batch, n - start)
-        _run(plan, "lu", a, n - start, end - start, batch, start, n, n * n, n, below.address, pivots.address, status)
+        plan = here.plan(plans_linalg.matrices, "lu", a.dtype.short, batch, n - start)
+        _run(plan, a.device, n - start, end - start, batch, start, n, n * n, n, below.address, pivots.address, status)
         if end - start < n:
             _swap_rows(a, pivots, start, end, gap=(start, end))
         if end < n:
@@ -139,9 +141,9 @@ def _triangular(t: Tensor, x: Tensor, *, backward: bool, unit: bool, conjugated:
     for start, end in reversed(panels) if backward else panels:
         own, rest = slice(start, end), slice(0, start) if backward else slice(end, n)
         diagonal, rows = _block(t, own, own), _block(x, own, slice(None))
-        plan = here.plan(plans_linalg.columns, batch, end - start, width)
+        plan = here.plan(plans_linalg.columns, "triangular", x.dtype.short, batch, end - start, width)
         _run(
-            plan, "triangular", x, end - start, width, batch, *t.strides[1:], steps, *x.strides[1:], x.strides[0],
+            plan, x.device, end - start, width, batch, *t.strides[1:], steps, *x.strides[1:], x.strides[0],
             backward, unit, conjugated, diagonal.address, rows.address,
         )  # fmt: skip
         if len(panels) > 1:
@@ -218,8 +220,8 @@ def _determinant(operation: str, x: Tensor, *, logarithm: bool) -> tuple[Tensor,
     results = tuple(empty(shape, dtype, a.device) for dtype in dtypes)
     addresses = (0, *(r.address for r in results)) if logarithm else (results[0].address, 0, 0)
     if batch:
-        plan = context(a.device).plan(plans_linalg.matrices, batch, n)
-        _run(plan, "determinant", a, n, batch, lu.factors.address, lu.pivots.address, *addresses)
+        plan = context(a.device).plan(plans_linalg.matrices, "determinant", a.dtype.short, batch, n)
+        _run(plan, a.device, n, batch, lu.factors.address, lu.pivots.address, *addresses)
     return results
 
 
@@ -254,8 +256,8 @@ def _cholesky(a: Tensor, status: int) -> None:
     for start, end in _panels(n):
         own, rest = slice(start, end), slice(end, n)
         block = _block(a, own, own)
-        plan = here.plan(plans_linalg.matrices, batch, end - start)
-        _run(plan, "cholesky", a, end - start, batch, start, n, n * n, block.address, status)
+        plan = here.plan(plans_linalg.matrices, "cholesky", a.dtype.short, batch, end - start)
+        _run(plan, a.device, end - start, batch, start, n, n * n, block.address, status)
         if end < n:
             below = _block(a, rest, own)
             _triangular(block, matrix_transpose(below), backward=False, unit=False, conjugated=a.dtype.is_complex)
@@ -300,9 +302,9 @@ class Reflections:
         if not x.size:
             return
         (batch, rows, width), count = x.shape, self.v.shape[2]
-        plan = context(x.device).plan(plans_linalg.columns, batch, rows, width)
+        plan = context(x.device).plan(plans_linalg.columns, "reflect", x.dtype.short, batch, rows, width)
         _run(
-            plan, "reflect", x, rows, width, count, batch, self.v.strides[1], self.v.strides[0], count, x.strides[1],
+            plan, x.device, rows, width, count, batch, self.v.strides[1], self.v.strides[0], count, x.strides[1],
             x.strides[0], backward, self.v.address, self.tau.address, x.address,
         )  # fmt: skip
 
@@ -332,9 +334,9 @@ def _reflections(below: Tensor) -> Reflections:
     """Factor a panel in place: R on and above its diagonal, what makes up Q below."""
     batch, rows, width = below.shape
     taus = empty((batch, width), below.dtype, below.device)
-    plan = context(below.device).plan(plans_linalg.matrices, batch, rows)
+    plan = context(below.device).plan(plans_linalg.matrices, "qr", below.dtype.short, batch, rows)
     _run(
-        plan, "qr", below, rows, width, batch, below.strides[1], below.strides[0], width, below.address, taus.address
+        plan, below.device, rows, width, batch, below.strides[1], below.strides[0], width, below.address, taus.address
     )  # fmt: skip
     return Reflections(below, taus)
 

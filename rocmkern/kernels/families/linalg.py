@@ -14,8 +14,18 @@ THREADS: Final = 256
 FACTORED: Final = (dtypes.float32, dtypes.float64, *dtypes.COMPLEX)
 
 
+# Who has a matrix to themselves.
+TEAMS: Final = {"": "Block", "_each": "Thread"}
+
+
 def _spec(name: str, t: DType, parameters: tuple[Parameter, ...]) -> KernelSpec:
     return KernelSpec(f"{name}_{t.short}", "linalg", parameters, f"{name.upper()}({t.short})")
+
+
+def _by_team(name: str, t: DType, parameters: tuple[Parameter, ...]) -> Iterator[KernelSpec]:
+    for suffix, team in TEAMS.items():
+        symbol = f"{name}{suffix}_{t.short}"
+        yield KernelSpec(symbol, "linalg", parameters, f"{name.upper()}({symbol}, {team}, {t.short})")
 
 
 def _sizes(*names: str) -> tuple[Parameter, ...]:
@@ -46,12 +56,12 @@ def _of(t: DType) -> Iterator[KernelSpec]:
         *_sizes("rows", "columns", "count", "batch", "v_stride", "v_step", "tau_step", "stride", "step"),
         *_flags("backward"), source("v", t), source("tau", t), changed("x", t),
     )  # fmt: skip
-    yield _spec("lu", t, lu)
-    yield _spec("cholesky", t, (*_sizes("n", "batch", "first", "stride", "step"), changed("a", t), status))
-    yield _spec("triangular", t, triangular)
-    yield _spec("determinant", t, determinant)
-    yield _spec("qr", t, qr)
-    yield _spec("reflect", t, reflect)
+    yield from _by_team("lu", t, lu)
+    yield from _by_team("cholesky", t, (*_sizes("n", "batch", "first", "stride", "step"), changed("a", t), status))
+    yield from _by_team("triangular", t, triangular)
+    yield from _by_team("determinant", t, determinant)
+    yield from _by_team("qr", t, qr)
+    yield from _by_team("reflect", t, reflect)
 
 
 def _swap_rows(t: DType) -> KernelSpec:
