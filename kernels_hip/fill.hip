@@ -2,6 +2,7 @@
 // stride to another (copy2d). Values move as bits, whatever they mean.
 #include "include/device.hpp"
 #include "include/index.hpp"
+#include "include/ordering.hpp"
 
 namespace rk {
 
@@ -49,8 +50,8 @@ RK_DEVICE void copy2d(const Bits *src, Bits *dst, u64 rows, u64 columns, u64 src
         const u64 row = divide(unit, row_units, units <= 0xffffffffu);
         const u64 in_row = unit - row * row_units;
         if (packs) {
-            const auto *from = reinterpret_cast<const Pack<Bits, width> *>(src + row * src_stride);
-            reinterpret_cast<Pack<Bits, width> *>(dst + row * dst_stride)[in_row] = from[in_row];
+            const auto *from = reinterpret_cast<const FourWords *>(src + row * src_stride);
+            reinterpret_cast<FourWords *>(dst + row * dst_stride)[in_row] = from[in_row];
         } else {
             dst[row * dst_stride + in_row] = src[row * src_stride + in_row];
         }

@@ -47,12 +47,11 @@ struct Rows {
             out[target] = valid ? inp[source] : Bits(0);
             return;
         }
-        using Vector = Pack<u32, 4>;
-        Vector moved = {};
+        FourWords moved = {};
         if (valid) {
-            moved = reinterpret_cast<const Vector *>(inp)[source];
+            moved = reinterpret_cast<const FourWords *>(inp)[source];
         }
-        reinterpret_cast<Vector *>(out)[target] = moved;
+        reinterpret_cast<FourWords *>(out)[target] = moved;
     }
 };
 
@@ -117,7 +116,6 @@ RK_DEVICE void select_units(u64 units, const Ids<I> &ids, const Rows<Bits> &rows
 
 template <typename I, typename Bits>
 RK_DEVICE void index_select(u64 numel, const Ids<I> &ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 right) {
-    using Vector = Pack<u32, 4>;
     const Rows<Bits> rows(right, inp, out);
     const u64 units = rows.width == 1 ? numel : numel / (vector_bytes / sizeof(Bits));
     if (block_size_y() == 1 && rows.right < block_size_x()) {
@@ -125,8 +123,8 @@ RK_DEVICE void index_select(u64 numel, const Ids<I> &ids, const Bits *inp, Bits 
     } else if (rows.width == 1) {
         select_rows(units, ids, inp, out, left, src_dim, right);
     } else {
-        select_rows(units, ids, reinterpret_cast<const Vector *>(inp), reinterpret_cast<Vector *>(out), left, src_dim,
-                    rows.right);
+        select_rows(units, ids, reinterpret_cast<const FourWords *>(inp), reinterpret_cast<FourWords *>(out), left,
+                    src_dim, rows.right);
     }
 }
 

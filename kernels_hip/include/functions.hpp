@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device.hpp"
+#include "exponential.hpp"
 #include "math.hpp"
 
 namespace rk {
@@ -164,7 +165,7 @@ RK_DEVICE C logistic_times(C x, Twofold<C> v) {
 
 // The same for results of 11 digits or fewer. The root is a normal number wherever the result is not 0.
 RK_DEVICE f32 rough_logistic_times(f32 x, f32 v) {
-    const f32 root = rough_exp2(fabs(v) * -0.72134752f);
+    const f32 root = exp2_or_zero(fabs(v) * -0.72134752f);
     return (v < 0 ? x * root * root : x) * rough_reciprocal(fma(root, root, 1.0f));
 }
 
@@ -182,21 +183,44 @@ RK_DEVICE C silu(C x) {
 }
 
 // The tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x / (1 + exp(-x (a + b x^2))).
-template <typename C>
-RK_DEVICE C gelu(C x) {
-    constexpr bool single = is_same<C, f32>;
-    constexpr Twofold<C> a = single ? Twofold<C>{C(0x1.988454p+0), C(-0x1.857936p-25)}
-                                    : Twofold<C>{C(0x1.9884533d43651p+0), C(-0x1.cbc0d30ebfd15p-54)};
-    constexpr Twofold<C> b = single ? Twofold<C>{C(0x1.2444f2p-4), C(0x1.49b16ap-29)}
-                                    : Twofold<C>{C(0x1.2444f2a4d8b4bp-4), C(-0x1.6c843a29d1c70p-61)};
-    const C bounded = x < -32 ? C(-32) : x > 32 ? C(32) : x;  // the cube stays finite; beyond, the result is 0 or x
-    const Twofold<C> square = twofold_product(bounded, bounded);
-    const Twofold<C> cubic = twofold_product(b.hi, square.hi);
-    const C cubic_lo = fma(b.hi, square.lo, fma(b.lo, square.hi, cubic.lo));
-    const Twofold<C> sum = a.hi > cubic.hi ? twofold_sum(a.hi, cubic.hi) : twofold_sum(cubic.hi, a.hi);
-    const Twofold<C> product = twofold_product(bounded, sum.hi);
-    const C v_lo = fma(bounded, sum.lo + (a.lo + cubic_lo), product.lo);
-    return logistic_times(x < -32 ? C(-32) : x, {product.hi, v_lo});
+RK_DEVICE f64 gelu(f64 x) {
+    constexpr Twofold<f64> a = {0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54};
+    constexpr Twofold<f64> b = {0x1.2444f2a4d8b4bp-4, -0x1.6c843a29d1c70p-61};
+    const f64 bounded = x < -32 ? -32.0 : x > 32 ? 32.0 : x;  // the cube stays finite; beyond, the result is 0 or x
+    const Twofold<f64> square = twofold_product(bounded, bounded);
+    const Twofold<f64> cubic = twofold_product(b.hi, square.hi);
+    const f64 cubic_lo = fma(b.hi, square.lo, fma(b.lo, square.hi, cubic.lo));
+    const Twofold<f64> sum = a.hi > cubic.hi ? twofold_sum(a.hi, cubic.hi) : twofold_sum(cubic.hi, a.hi);
+    const Twofold<f64> product = twofold_product(bounded, sum.hi);
+    const f64 v_lo = fma(bounded, sum.lo + (a.lo + cubic_lo), product.lo);
+    return logistic_times(x < -32 ? -32.0 : x, {product.hi, v_lo});
+}
+
+// relu(x) less |x| / (1 + 2^v), v = |x| (a + b x^2) to twice the precision. a.hi has so few bits that a.hi - sum is exact.
+// The quotient is 2^64 times too large until the end, where it may become subnormal.
+RK_DEVICE f32 gelu(f32 x) {
+    constexpr Twofold<f32> a = {0x1.26aec0p+1f, 0x1.0de73ap-22f};
+    constexpr Twofold<f32> b = {0x1.a5a7d0p-4f, -0x1.151aaep-29f};
+    const f32 magnitude = fabs(x) > 11 ? 11.0f : fabs(x);
+    const Twofold<f32> square = twofold_product(magnitude, magnitude);
+    const f32 sum = fma(square.hi, b.hi, a.hi);
+    const f32 sum_lo = fma(square.hi, b.hi, a.hi - sum) + fma(square.hi, b.lo, fma(square.lo, b.hi, a.lo));
+    const Twofold<f32> v = twofold_product(magnitude, sum);
+    const f32 shifted = fma(magnitude, -sum, 0x1.8p23f);  // the exponent in its lowest bits
+    const f32 r = (v.hi + (shifted - 0x1.8p23f)) + fma(magnitude, sum_lo, v.lo);
+    f32 q = fma(r, 0x1.416d08p-13f, -0x1.5f09a6p-10f);
+    q = fma(r, q, 0x1.3b2de0p-7f);
+    q = fma(r, q, -0x1.c6af7ap-5f);
+    q = fma(r, q, 0x1.ebfbdcp-3f);
+    q = fma(r, q, -0x1.62e430p-1f);
+    q = r * q;  // 2^-r - 1
+    const f32 scale = bit_cast<f32>((bit_cast<u32>(shifted) << 23) + (191u << 23));
+    const Twofold<f32> denominator = twofold_sum(1.0f, fma(scale, q, scale) * 0x1p-64f);
+    const f32 numerator = fma(magnitude * scale, q, magnitude * scale);
+    const f32 inverse = near_reciprocal(denominator.hi);
+    const f32 quotient = numerator * inverse;
+    const f32 rest = fma(-denominator.lo, quotient, fma(-denominator.hi, quotient, numerator));
+    return fma(fma(rest, inverse, quotient), -0x1p-64f, x < 0 ? -0.0f : x);
 }
 
 RK_DEVICE f32 rough_exp(f32 x) { return rough_exp2(x * 1.44269504f); }

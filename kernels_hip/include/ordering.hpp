@@ -5,6 +5,9 @@
 
 namespace rk {
 
+// 16 bytes in registers, arrays of them too. Of structs, NVPTX moves halves, and keeps arrays in local memory.
+using FourWords = u32 __attribute__((ext_vector_type(4)));
+
 // The compiler moves no load from above to below: what is loaded above is in flight together.
 RK_DEVICE void loads_begin_above() { asm volatile("" ::: "memory"); }
 

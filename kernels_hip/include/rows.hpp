@@ -61,12 +61,11 @@ template <typename Op, typename T>
 RK_DEVICE typename Op::State whole_packs_state(const T *data, u64 index, u32 packs, const Team &team) {
     constexpr u32 width = vector_bytes / sizeof(T);
     constexpr u32 batch = Op::in_flight;
-    using Vector = u32 __attribute__((ext_vector_type(4)));  // whole words until they are joined
-    const Vector *vectors = reinterpret_cast<const Vector *>(data);
+    const FourWords *vectors = reinterpret_cast<const FourWords *>(data);
     typename Op::State state = Op::identity();
 #pragma unroll 1
     for (u32 p = team.rank; p < packs; p += batch * team.width) {
-        Vector loaded[batch];
+        FourWords loaded[batch];
 #pragma unroll
         for (u32 j = 0; j < batch; ++j) {
             const u32 n = p + j * team.width;
@@ -93,8 +92,7 @@ RK_DEVICE typename Op::State packed_state(const T *data, u64 index, u64 count, c
     head = head < count ? head : count;
     const u64 packs = (count - head) / width;
     typename Op::State state = Op::identity();
-    using Vector = u32 __attribute__((ext_vector_type(4)));
-    const Vector *vectors = reinterpret_cast<const Vector *>(data + head);
+    const FourWords *vectors = reinterpret_cast<const FourWords *>(data + head);
 #pragma unroll 1
     for (u64 p = team.rank; p < packs; p += team.width) {
         const auto pack = bit_cast<Pack<T, width>>(vectors[p]);

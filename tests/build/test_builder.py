@@ -138,6 +138,16 @@ def test_ptx_of_the_same_sources(checkout: Path) -> None:
     assert manifest.load() == {}
 
 
+def test_ptx_moves_selected_rows_through_registers(checkout: Path) -> None:
+    """In 16 bytes at a time. NVPTX moves structs of words in halves, and arrays of them through local memory."""
+    (checkout / "kernels_hip" / "instances" / "indexing.inc").write_text("INDEX_SELECT(i64, f32, u32)\n")
+    output = checkout / "indexing.ptx"
+    toolchain.detect("zig").compile(checkout, "kernels_hip/indexing.hip", "sm_90", output)
+    text = output.read_text()
+    assert "ld.global.v4.b32" in text or "ld.global.v2.b64" in text
+    assert ".local" not in text
+
+
 def test_ptx_without_libdevice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels that call no library function need none; another is told which function and what to install."""
     monkeypatch.setattr(device_library, "libdevice", lambda: None)
