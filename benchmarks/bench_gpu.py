@@ -168,6 +168,11 @@ def rows(b: Bench) -> Iterator[Case]:
             yield Case(f"layer norm {label}", calls, moved)
             calls = {"ours": lambda: rk.rms_norm(x, w), "torch": lambda: functional.rms_norm(tx, shape[1:], tw)}
             yield Case(f"rms norm {label}", calls, moved)
+    for shape in ((1 << 16, 1024), (64, 1 << 20)):
+        tz = torch.view_as_complex(b.pair((*shape, 2))[1])
+        z, moved = rk.asarray(tz.cpu().numpy(), device=b.device), 16.0 * shape[0] * shape[1]
+        calls = {"ours": lambda: rk.fft.fft(z), "torch": lambda: torch.fft.fft(tz)}
+        yield Case(f"fft {shape[0]}×{shape[1]}", calls, moved)
     for shape in ((65536, 1024), (1, 1 << 24)):
         x, tx = b.pair(shape)
         calls = {"ours": lambda: rk.argsort(x), "torch": lambda: tx.argsort(-1)}

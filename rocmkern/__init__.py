@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import rocmkern.fft as fft  # so it is public to type checkers, as the others are by `*`
-    import rocmkern.linalg as linalg
+    from rocmkern import fft as fft  # so it is public to type checkers, as the others are by `*`
+    from rocmkern import linalg as linalg
     from rocmkern.build.jit import compile as compile
     from rocmkern.constants import *
     from rocmkern.drivers import *

@@ -1,7 +1,8 @@
 // Discrete Fourier transforms of lines that a block's LDS holds. A line is transformed by stages of small factors
 // (Stockham: in natural order at both ends), read from and written to any stride. Longer lines take several passes, each
 // over lines of a factor of their length; lengths with a large prime factor are convolutions of a longer transform
-// (Bluestein), whose factors the same loads and stores multiply. Everything here runs forwards: an inverse transform is
+// (Bluestein), whose factors the same loads and stores multiply. An even number of real elements is transformed as half
+// as many complex ones, from whose spectrum theirs is worked out. Everything here runs forwards: an inverse transform is
 // the conjugate of a transform of conjugates.
 #pragma once
 
@@ -166,6 +167,7 @@ struct FftPass {
     u32 shift;    // bits that index the fine table of twiddles
     bool is_hermitian;
     bool has_conjugate_factor;
+    bool is_halved;  // pairs of real elements are complex ones of the lines
     u64 factors;
     u64 rows;
     u64 num_dims;
@@ -181,6 +183,7 @@ struct FftPass {
           shift(static_cast<u32>(plan[6])),
           is_hermitian((plan[7] & 1) != 0),
           has_conjugate_factor((plan[7] & 2) != 0),
+          is_halved((plan[7] & 4) != 0),
           factors(plan[8]),
           rows(plan[9]),
           num_dims(plan[10]),
@@ -286,12 +289,13 @@ struct FftSpread {
 struct FftPlace {
     u32 line;
     u32 i;
-    RK_DEVICE FftPlace(u32 number, const FftSpread &spread) {
-        const u32 quotient = spread.along.quotient(number);
-        const u32 rest = number - quotient * spread.along.divisor;
-        line = spread.by_lines ? rest : quotient;
-        i = spread.by_lines ? quotient : rest;
+    RK_DEVICE FftPlace(u32 number, const SmallDivisor &along, bool by_lines) {
+        const u32 quotient = along.quotient(number);
+        const u32 rest = number - quotient * along.divisor;
+        line = by_lines ? rest : quotient;
+        i = by_lines ? quotient : rest;
     }
+    RK_DEVICE FftPlace(u32 number, const FftSpread &spread) : FftPlace(number, spread.along, spread.by_lines) {}
 };
 
 template <typename F>
@@ -328,6 +332,12 @@ RK_DEVICE void fft_load(FftLds<F> &lds, const FftPass &pass, const FftEnd &end, 
                     from = mirrored ? pass.full - p : p;
                     conjugated = conjugated != mirrored;
                 }
+                if (pass.is_halved) {
+                    const F *pair = src + row + static_cast<u64>(static_cast<i64>(p) * 2 * end.stride);
+                    inside[j] = 2 * p < end.limit;
+                    z[j] = {inside[j] ? *pair : 0, 2 * p + 1 < end.limit ? pair[end.stride] : 0};
+                    continue;
+                }
                 inside[j] = p < pass.full && from < end.limit;
                 const i64 offset = static_cast<i64>(inside[j] ? from : 0) * end.stride;
                 z[j] = conjugate(fft_read(src, row + static_cast<u64>(offset), end.is_real), conjugated);
@@ -346,6 +356,56 @@ RK_DEVICE void fft_load(FftLds<F> &lds, const FftPass &pass, const FftEnd &end, 
             }
             position += batch * step;
             at.i += batch * spread.each;
+        }
+    }
+}
+
+// The spectrum of pairs from the first half of that of their elements; `roots` are those of the whole row.
+template <typename F>
+RK_DEVICE void fft_load_half(FftLds<F> &lds, const FftPass &pass, const FftEnd &end, u32 lines, const F *src,
+                             const Complex<F> *roots) {
+    const u32 each = pass.n / 2 + 1;
+    const SmallDivisor along(end.by_lines ? lines : each);
+#pragma unroll 1
+    for (u32 number = thread_x(); number < lines * each; number += fft_block_size<F>) {
+        const FftPlace at(number, along, end.by_lines);
+        const u64 row = lds.line[at.line].source;
+        const u32 k[2] = {at.i, pass.n - at.i};
+        Complex<F> z[2];
+#pragma unroll
+        for (u32 j = 0; j < 2; ++j) {
+            const i64 offset = static_cast<i64>(k[j] < end.limit ? k[j] : 0) * end.stride;
+            z[j] = conjugate(fft_read(src, row + static_cast<u64>(offset), end.is_real), end.is_conjugate != (j == 1));
+            z[j] = {k[j] < end.limit ? z[j].re : 0, k[j] < end.limit && k[0] != 0 ? z[j].im : 0};
+        }
+        const Complex<F> even = plus(z[0], z[1]), odd = turned(times(minus(z[0], z[1]), roots[k[0]]));
+        Complex<F> *line = lds.element + at.line * pass.pitch;
+        line[skewed(k[0])] = minus(even, odd);
+        if (k[0] != 0) {
+            line[skewed(k[1])] = conjugate(plus(even, odd));
+        }
+    }
+}
+
+// The opposite.
+template <typename F>
+RK_DEVICE void fft_store_half(const FftLds<F> &lds, const FftPass &pass, const FftEnd &end, u32 lines, F *dst,
+                              F scale, const Complex<F> *roots) {
+    const u32 each = pass.n / 2 + 1;
+    const SmallDivisor along(end.by_lines ? lines : each);
+#pragma unroll 1
+    for (u32 number = thread_x(); number < lines * each; number += fft_block_size<F>) {
+        const FftPlace at(number, along, end.by_lines);
+        const Complex<F> *line = lds.element + at.line * pass.pitch;
+        const u32 k[2] = {at.i, pass.n - at.i};
+        const Complex<F> x = line[skewed(k[0])], y = conjugate(line[skewed(k[0] != 0 ? k[1] : 0)]);
+        const Complex<F> even = plus(x, y), odd = times(turned(minus(x, y)), roots[k[0]]);
+        const Complex<F> found[2] = {plus(even, odd), conjugate(minus(even, odd))};
+#pragma unroll
+        for (u32 j = 0; j < 2; ++j) {
+            const u64 offset = lds.line[at.line].result + static_cast<u64>(static_cast<i64>(k[j]) * end.stride);
+            const Complex<F> z = conjugate(found[j], end.is_conjugate);
+            reinterpret_cast<Complex<F> *>(dst)[offset] = {z.re * (scale / 2), z.im * (scale / 2)};
         }
     }
 }
@@ -370,12 +430,13 @@ template <typename F>
 RK_DEVICE void fft_store(const FftLds<F> &lds, const FftPass &pass, const FftEnd &end, u32 lines, F *dst, F scale,
                          const Complex<F> *factor, const Complex<F> *coarse, const Complex<F> *fine) {
     const FftSpread spread(pass, lines, end.by_lines);
+    const i64 stride = pass.is_halved ? 2 * end.stride : end.stride;
 #pragma unroll 1
     for (u32 number = thread_x(); number < spread.count; number += fft_block_size<F>) {
         FftPlace at(number, spread);
         const u32 v = lds.line[at.line].v;
         u32 position = lds.line[at.line].first_out + at.i * end.by_i;
-        u64 offset = lds.line[at.line].result + static_cast<u64>(static_cast<i64>(position) * end.stride);
+        u64 offset = lds.line[at.line].result + static_cast<u64>(static_cast<i64>(position) * stride);
         const u32 step = spread.each * end.by_i;
         const Complex<F> *line = lds.element + at.line * pass.pitch;
 #pragma unroll 1
@@ -384,26 +445,29 @@ RK_DEVICE void fft_store(const FftLds<F> &lds, const FftPass &pass, const FftEnd
             if (factor != nullptr) {
                 z = times(z, conjugate(factor[position], pass.has_conjugate_factor));
             }
-            if (coarse != nullptr) {
+            if (fine != nullptr) {
                 const u32 turn = v * at.i;
                 z = times(z, times(coarse[turn >> pass.shift], fine[turn & ((1u << pass.shift) - 1)]));
             }
             if (end.is_real) {
                 dst[offset] = z.re * scale;
+                if (pass.is_halved) {
+                    dst[offset + static_cast<u64>(end.stride)] = z.im * scale;
+                }
             } else {
                 const F im = end.is_conjugate ? -z.im : z.im;
                 reinterpret_cast<Complex<F> *>(dst)[offset] = {z.re * scale, im * scale};
             }
             at.i += spread.each;
             position += step;
-            offset += static_cast<u64>(static_cast<i64>(step) * end.stride);
+            offset += static_cast<u64>(static_cast<i64>(step) * stride);
         }
     }
 }
 
 // Transforms lines as the plan says. `load_factor` and `store_factor` hold a number for each element of a row,
 // `between` one for each of a line: with it lines are transformed, multiplied, conjugated and transformed again.
-// `coarse` and `fine` make up the twiddles from one pass to the next.
+// `coarse` and `fine` make up the twiddles from one pass to the next; where rows are halved, `coarse` holds their roots.
 template <typename F>
 RK_DEVICE void fft_lines(const F *src, F *dst, const u64 *plan, f64 scale, const Complex<F> *roots,
                          const Complex<F> *load_factor, const Complex<F> *between, const Complex<F> *store_factor,
@@ -428,7 +492,11 @@ RK_DEVICE void fft_lines(const F *src, F *dst, const u64 *plan, f64 scale, const
                                     u * out.by_u + v * out.by_v, v};
         }
         barrier();
-        fft_load(lds, pass, in, lines, src, load_factor);
+        if (pass.is_halved && pass.is_hermitian) {
+            fft_load_half(lds, pass, in, lines, src, coarse);
+        } else {
+            fft_load(lds, pass, in, lines, src, load_factor);
+        }
         barrier();
 #pragma unroll 1
         for (u32 left = between != nullptr ? 2 : 1; left > 0; --left) {
@@ -437,7 +505,11 @@ RK_DEVICE void fft_lines(const F *src, F *dst, const u64 *plan, f64 scale, const
                 fft_between(lds, pass, lines, between);
             }
         }
-        fft_store(lds, pass, out, lines, dst, static_cast<F>(scale), store_factor, coarse, fine);
+        if (pass.is_halved && !pass.is_hermitian) {
+            fft_store_half(lds, pass, out, lines, dst, static_cast<F>(scale), coarse);
+        } else {
+            fft_store(lds, pass, out, lines, dst, static_cast<F>(scale), store_factor, coarse, fine);
+        }
     }
 }
 

@@ -74,6 +74,7 @@ class Data:
             Operation("binary", "x + x", 3 * row),
             Operation("unary", "exp", 2 * row),
             Operation("complex", "z × z", 6 * grid),
+            Operation("fft", "fft of rows", 4 * grid),
             Operation("ternary", "where", 3 * row + self.n),
             Operation("cast", "f32 to f16", 1.5 * row),
             Operation("indexing", "take rows", 2 * grid),
@@ -82,6 +83,8 @@ class Data:
             Operation("sort", "argsort of rows", 3 * grid),
             Operation("array", "write every other column", grid),
             Operation("matmul", "matrix product", 2.0 * self.product_side**3, "GFLOP/s"),
+            Operation("linalg", "inverse", 2.0 * self.product_side**3, "GFLOP/s"),
+            Operation("eigen", "eigenvalues", 4 / 3 * self.product_side**3, "GFLOP/s"),
             Operation("conv", "3 × 3", 18.0 * self.square.size, "GFLOP/s"),
             Operation("quantized", "q8_0 mat-vec, others f32", 2.0 * self.square.size, "GFLOP/s"),
         )
@@ -95,6 +98,7 @@ def ours(device: rk.Device, data: Data) -> Library:
     mask, half, target = x > 0, s[:, ::2], rk.empty_like(s)
     image, kernel = s[None, None], rk.ones((1, 1, 3, 3), device=device)
     z = rk.asarray(data.square.astype(np.complex64), device=device)
+    far = m + m.T + rk.eye(len(data.factor), device=device) * 100.0  # from being singular
     weight, vector = rk.quantize(s, "q8_0"), rk.ones((s.shape[1],), device=device)
     calls: dict[str, Call] = {
         "2x + 1": lambda: x * 2.0 + 1.0,
@@ -102,6 +106,7 @@ def ours(device: rk.Device, data: Data) -> Library:
         "x + x": lambda: x + x,
         "exp": lambda: rk.exp(x),
         "z × z": lambda: z * z,
+        "fft of rows": lambda: rk.fft.fft(z),
         "where": lambda: rk.where(mask, x, x),
         "f32 to f16": lambda: x.astype(rk.float16),
         "take rows": lambda: rk.take(s, ids, axis=0),
@@ -110,6 +115,8 @@ def ours(device: rk.Device, data: Data) -> Library:
         "argsort of rows": lambda: rk.argsort(s),
         "write every other column": lambda: rk.set_item(target, (slice(None), slice(None, None, 2)), half),
         "matrix product": lambda: m @ m,
+        "inverse": lambda: rk.linalg.inv(far),
+        "eigenvalues": lambda: rk.linalg.eigvalsh(far),
         "3 × 3": lambda: rk.conv2d(image, kernel),
         "q8_0 mat-vec, others f32": lambda: weight.matmul(vector),
     }
@@ -134,6 +141,7 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
     mask, half, target = x > 0, s[:, ::2], xp.empty_like(s)
     windows, kernel = xp.lib.stride_tricks.sliding_window_view(s, (3, 3)), xp.ones((3, 3), xp.float32)
     vector, z = xp.ones(s.shape[1], xp.float32), s.astype(xp.complex64)
+    far = m + m.T + xp.eye(len(m), dtype=xp.float32) * 100
 
     def softmax() -> Any:
         e = xp.exp(s - s.max(-1, keepdims=True))
@@ -148,6 +156,7 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
         "x + x": lambda: x + x,
         "exp": lambda: xp.exp(x),
         "z × z": lambda: z * z,
+        "fft of rows": lambda: xp.fft.fft(z),
         "where": lambda: xp.where(mask, x, x),
         "f32 to f16": lambda: x.astype(xp.float16),
         "take rows": lambda: s[ids],
@@ -156,6 +165,8 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
         "argsort of rows": lambda: s.argsort(1),
         "write every other column": write,
         "matrix product": lambda: m @ m,
+        "inverse": lambda: xp.linalg.inv(far),
+        "eigenvalues": lambda: xp.linalg.eigvalsh(far),
         "3 × 3": lambda: xp.einsum("ijkl,kl->ij", windows, kernel),
         "q8_0 mat-vec, others f32": lambda: s @ vector,
     }
@@ -174,6 +185,7 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
     mask, half, target = x > 0, s[:, ::2], torch.empty_like(s)
     image, kernel = s[None, None], torch.ones((1, 1, 3, 3), device=on)
     vector, z = torch.ones(s.shape[1], device=on), s.to(torch.complex64)
+    far = m + m.T + torch.eye(len(m), device=on) * 100
 
     def mark() -> Any:
         event = torch.cuda.Event(enable_timing=True)
@@ -190,6 +202,7 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
         "x + x": lambda: x + x,
         "exp": lambda: torch.exp(x),
         "z × z": lambda: z * z,
+        "fft of rows": lambda: torch.fft.fft(z),
         "where": lambda: torch.where(mask, x, x),
         "f32 to f16": lambda: x.half(),
         "take rows": lambda: s.index_select(0, ids),
@@ -198,6 +211,8 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
         "argsort of rows": lambda: s.argsort(1),
         "write every other column": lambda: target[:, ::2].copy_(half),
         "matrix product": lambda: m @ m,
+        "inverse": lambda: torch.linalg.inv(far),
+        "eigenvalues": lambda: torch.linalg.eigvalsh(far),
         "3 × 3": lambda: torch.nn.functional.conv2d(image, kernel),
         "q8_0 mat-vec, others f32": lambda: s @ vector,
     }

@@ -1,7 +1,8 @@
 """Plans of Fourier transforms.
 
 Lines that LDS holds take one pass, longer ones a pass for each of two or three factors of their length. Lengths with a
-large prime factor are convolutions of a longer transform (Bluestein).
+large prime factor are convolutions of a longer transform (Bluestein). An even number of real elements is transformed as
+half as many complex ones where those take one pass.
 
 The figures here are those of kernels_hip/include/fft.hpp; the tests hold them together.
 """
@@ -65,6 +66,7 @@ class FftPass:
     between: bool = False
     chirp_out: bool = False
     spectrum_out: bool = False
+    halved: bool = False
 
 
 @frozen
@@ -125,10 +127,20 @@ def takes_one_pass(n: int, itemsize: int) -> bool:
     return n <= most and (factors(n) is not None or padded(n) <= most)
 
 
+def halves(n: int, itemsize: int) -> bool:
+    """Whether n real elements are transformed as pairs."""
+    return n % 2 == 0 and n // 2 <= capacity(itemsize) and factors(n // 2) is not None
+
+
 def transform(
     n: int, itemsize: int, dims: Axes, source: Rows, target: Rows, inverse: bool, info: DeviceInfo
 ) -> FftPlan:
     """The plan of transforms of n elements over rows of these dims. Raises ShapeError for more than passes can take."""
+    planner = _Planner(itemsize, dims, n, info)
+    of_real = source.is_real and not source.is_hermitian and not target.is_real and target.limit == n // 2 + 1
+    if (of_real or (source.is_hermitian and target.is_real)) and halves(n, itemsize):
+        ends = evolve(source, is_conjugate=inverse and not of_real), evolve(target, is_conjugate=inverse)
+        return FftPlan(n, 0, 0, (planner.pairs(*ends),))
     most = capacity(itemsize)
     parts = lengths(n, most)
     longer = padded(n) if parts is None else 0
@@ -136,7 +148,6 @@ def transform(
     if whole is None or max(n, longer) > LONGEST:
         always = min(most**3 // 2, 1 << 30)
         raise ShapeError(f"fft: {n} elements of {itemsize} bytes take more than three passes; up to {always} never do")
-    planner = _Planner(itemsize, dims, n, info)
     source = evolve(source, is_conjugate=inverse)
     if not longer:
         passes = tuple(planner.chain(whole, source, evolve(target, is_conjugate=inverse)))
@@ -160,6 +171,12 @@ class _Planner:
             strides.append(step)
             step *= n
         return Rows(place, tuple(reversed(strides)), 1, length)
+
+    def pairs(self, source: Rows, target: Rows) -> FftPass:
+        """One pass over pairs of real elements, at one end or the other."""
+        step = Step(0, 0, 1)
+        found = self.one(self.full // 2, (1, 1), (source, step), (target, step), 0, False, halved=True)
+        return evolve(found, halved=True)
 
     def convolution(self, longer: int, whole: tuple[int, ...], source: Rows, target: Rows) -> Iterator[FftPass]:
         """The chirped rows' transform times that of the chirp, conjugated, is transformed again."""
@@ -205,6 +222,8 @@ class _Planner:
         target: tuple[Rows, Step],
         twiddled: int,
         conjugate_factor: bool,
+        *,
+        halved: bool = False,
     ) -> FftPass:
         """A pass over lines of n elements, whose results are turned by roots of unity of `twiddled`."""
         (rows_in, step_in), (rows_out, step_out) = source, target
@@ -213,7 +232,7 @@ class _Planner:
         every = prod(self.dims) * prod(lines)
         per_block, launch = self.launch(n, pitch, every)
         stages = sum(factor << 4 * i for i, factor in enumerate(factors(n) or ()))
-        flags = rows_in.is_hermitian | conjugate_factor << 1
+        flags = rows_in.is_hermitian | conjugate_factor << 1 | halved << 2
         words = (n, pitch, per_block, *lines, self.full, shift, flags, stages, prod(self.dims), len(self.dims), 0)
         ends = (*self.end(rows_in, step_in, prod(lines)), *self.end(rows_out, step_out, prod(lines)))
         layout = (*self.dims, *rows_in.strides, *rows_out.strides)

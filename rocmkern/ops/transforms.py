@@ -48,7 +48,8 @@ def along(x: Tensor, at: int, n: int, kind: Kind, inverse: bool, scale: float) -
     if 0 in shape or not x.size:
         return zeros(shape, dtype=result, device=x.device)
     last = x.ndim - 1
-    if at != last and not plans_fft.takes_one_pass(n, dtype.itemsize):
+    halved = kind != "complex" and plans_fft.halves(n, dtype.itemsize)
+    if at != last and not halved and not plans_fft.takes_one_pass(n, dtype.itemsize):
         return moveaxis(along(packed(moveaxis(x, at, -1)), last, n, kind, inverse, scale), -1, at)
     out = empty(shape, result, x.device)
     around = [(*axes[:at], *axes[at + 1 :]) for axes in (x.shape, x.layout.strides, out.layout.strides)]
@@ -70,12 +71,14 @@ def _run(plan: FftPlan, dtype: DType, x: Tensor, out: Tensor, scale: float) -> N
             places[step.target] = empty((x.size // x.shape[-1] * plan.scratch,), dtype, device)
         chirp = _chirp(device, dtype, plan.n) if step.chirp_in or step.chirp_out else None
         spectrum = _spectrum(device, dtype, plan) if step.between or step.spectrum_out else None
+        coarse, fine = _twiddles(device, dtype, step.twiddles)
         tables = [
             _roots(device, dtype, step.n, 1, step.n),
             chirp if step.chirp_in else None,
             spectrum if step.between else None,
             chirp if step.chirp_out else spectrum if step.spectrum_out else None,
-            *_twiddles(device, dtype, step.twiddles),
+            _roots(device, dtype, step.n // 2 + 1, 1, plan.n) if step.halved else coarse,
+            fine,
         ]
         kernel(device, f"fft_lines_{dtype.short}").run(
             step.launch,

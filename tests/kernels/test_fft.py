@@ -38,6 +38,20 @@ def test_lines_of_every_kind(device: Device, dtype: DType) -> None:
             assert error < (3 + np.log2(n)) * np.finfo(dtype.numpy).eps / 2, (n, error)
 
 
+@pytest.mark.parametrize("dtype", [rk.float32, rk.float64], ids=lambda d: d.short)
+def test_real_lines(device: Device, dtype: DType) -> None:
+    """Pairs of real elements as complex ones, odd lengths and long ones as they are; there and back."""
+    random = np.random.default_rng(8)
+    for n in (2, 90, 256, 15, 2 * 47, 4200):
+        x = random.standard_normal((2, n)).astype(dtype.numpy)
+        half = rk.fft.rfft(rk.asarray(x, device=device))
+        want = np.fft.rfft(x.astype(np.float64))
+        bound = (3 + np.log2(n)) * np.finfo(dtype.numpy).eps / 2
+        assert np.linalg.norm(half.numpy() - want) < bound * np.linalg.norm(want)
+        back = rk.fft.irfft(half, n=n).numpy()
+        assert np.linalg.norm(back - x) < 2 * bound * np.linalg.norm(x)
+
+
 @pytest.mark.parametrize("n", ROOTS)
 def test_roots_of_unity_are_right_to_an_ulp(device: Device, n: int) -> None:
     """fft_roots and fft_chirp, both within 1.5·2⁻⁵³ of the number."""
