@@ -9,6 +9,8 @@ namespace rk {
                   const T *between, const T *store_factor, const T *coarse, const T *fine) {                     \
         fft_lines<F>(src, dst, plan, scale, roots, load_factor, between, store_factor, coarse, fine);            \
     }
+#define FFT_STAGE_ROOTS(T) \
+    RK_KERNEL fft_stage_roots_##T(u64 numel, u64 factors, T *out) { fft_stage_roots(numel, factors, out); }
 #define FFT_ROOTS(T) \
     RK_KERNEL fft_roots_##T(u64 numel, u64 step, u64 n, T *out) { fft_roots(numel, step, n, out); }
 #define FFT_CHIRP(T) \

@@ -216,7 +216,6 @@ RK_DEVICE void fft_stage(FftLds<F> &lds, const FftPass &pass, u32 lines, u32 don
     const u32 self = apart(thread_x());  // or the places of all stages are worked out once and kept
     const u32 each = static_cast<u32>(afresh(pass.n)) / R;
     const SmallDivisor per_line(each), per_group(done);
-    const u32 step = per_group.quotient(each) * sizeof(Complex<F>);
     Complex<F> v[mine][R];
     u32 target[mine];
 #pragma unroll
@@ -233,7 +232,7 @@ RK_DEVICE void fft_stage(FftLds<F> &lds, const FftPass &pass, u32 lines, u32 don
         if (done > 1) {
 #pragma unroll
             for (u32 k = 1; k < R; ++k) {
-                v[c][k] = times(v[c][k], at_byte(roots, q * step * k));
+                v[c][k] = times(v[c][k], at_byte(roots, (q + done * k - 1) * sizeof(Complex<F>)));
             }
         }
         transform(v[c]);
@@ -510,6 +509,21 @@ RK_DEVICE void fft_lines(const F *src, F *dst, const u64 *plan, f64 scale, const
         } else {
             fft_store(lds, pass, out, lines, dst, static_cast<F>(scale), store_factor, coarse, fine);
         }
+    }
+}
+
+// The roots that stages of these factors multiply by: exp(-2πi·q·k/(R·done)) at q + done·k - 1, for q < done and k from 1
+// to R - 1, so that adjacent threads read adjacent ones.
+RK_DEVICE void fft_stage_roots(u64 numel, u64 factors, c128 *out) {
+    for (u64 i = global_thread(); i < numel; i += global_threads()) {
+        u64 done = 1, left = factors;
+#pragma unroll 1
+        while (done * (left & 15) <= i + 1) {
+            done *= left & 15;
+            left >>= 4;
+        }
+        const u64 k = (i + 1) / done;
+        out[i] = root_of_unity((i + 1 - k * done) * k, done * (left & 15));
     }
 }
 

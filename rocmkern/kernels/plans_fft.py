@@ -99,6 +99,11 @@ def factors(n: int) -> tuple[int, ...] | None:
     return tuple(found) if n == 1 else None
 
 
+def stages(n: int) -> int:
+    """The same as digits of one number, the first stage's the lowest."""
+    return sum(factor << 4 * i for i, factor in enumerate(factors(n) or ()))
+
+
 def lengths(n: int, most: int) -> tuple[int, ...] | None:
     """One to three factors of n, none above `most` and as alike as can be; None where there are none such."""
     if factors(n) is None:
@@ -231,9 +236,8 @@ class _Planner:
         pitch = (n - 1 + (n - 1 >> 4) + 1) | 1
         every = prod(self.dims) * prod(lines)
         per_block, launch = self.launch(n, pitch, every)
-        stages = sum(factor << 4 * i for i, factor in enumerate(factors(n) or ()))
         flags = rows_in.is_hermitian | conjugate_factor << 1 | halved << 2
-        words = (n, pitch, per_block, *lines, self.full, shift, flags, stages, prod(self.dims), len(self.dims), 0)
+        words = (n, pitch, per_block, *lines, self.full, shift, flags, stages(n), prod(self.dims), len(self.dims), 0)
         ends = (*self.end(rows_in, step_in, prod(lines)), *self.end(rows_out, step_out, prod(lines)))
         layout = (*self.dims, *rows_in.strides, *rows_out.strides)
         assert len(words) + len(ends) == _WORDS

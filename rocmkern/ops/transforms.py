@@ -73,7 +73,7 @@ def _run(plan: FftPlan, dtype: DType, x: Tensor, out: Tensor, scale: float) -> N
         spectrum = _spectrum(device, dtype, plan) if step.between or step.spectrum_out else None
         coarse, fine = _twiddles(device, dtype, step.twiddles)
         tables = [
-            _roots(device, dtype, step.n, 1, step.n),
+            _stage_roots(device, dtype, step.n),
             chirp if step.chirp_in else None,
             spectrum if step.between else None,
             chirp if step.chirp_out else spectrum if step.spectrum_out else None,
@@ -96,6 +96,17 @@ def _twiddles(device: Device, dtype: DType, tables: Tables | None) -> tuple[Tens
         return None, None
     n, shift = tables
     return _roots(device, dtype, -(-n >> shift), 1 << shift, n), _roots(device, dtype, min(n, 1 << shift), 1, n)
+
+
+def _stage_roots(device: Device, dtype: DType, n: int) -> Tensor:
+    """What the stages of a transform of n elements multiply by."""
+
+    def make() -> Tensor:
+        table = empty((n,), complex128, device)
+        kernel(device, "fft_stage_roots_c128")(n, n - 1, plans_fft.stages(n), table.address)
+        return table
+
+    return _kept(device, dtype, ("stages", n), make)
 
 
 def _roots(device: Device, dtype: DType, count: int, step: int, n: int) -> Tensor:

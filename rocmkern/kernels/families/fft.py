@@ -31,6 +31,7 @@ FAMILY: Final = Family(
     "discrete Fourier transforms of lines, and their tables of roots of unity",
     (
         *map(_lines, dtypes.COMPLEX),
+        _spec("stage_roots", _TABLE, (scalar("numel"), scalar("factors"), _OUT), _TABLE.short),
         _spec("roots", _TABLE, (scalar("numel"), scalar("step"), scalar("n"), _OUT), _TABLE.short),
         _spec("chirp", _TABLE, (scalar("numel"), scalar("n"), _OUT), _TABLE.short),
     ),
