@@ -1,5 +1,5 @@
 // fused: operations of several steps in one launch, for tensors so small that launches are what they cost. Those that
-// say so are right for a grid of one block only, of whole waves.
+// say so are right for a grid of one block only, of whole waves, and count in 32 bits.
 #include "include/any_ids.hpp"
 #include "include/attention.hpp"
 #include "include/bitonic.hpp"
@@ -30,7 +30,7 @@ RK_DEVICE void one_hot(u64 count, u64 num_dims, const u64 *info, const AnyIds &i
     report_outside(ids, count, depth, status, offset);
 #pragma unroll 1
     for (u64 i = thread_x(); i < count * depth; i += block_size_x()) {
-        const u64 row = divide(i, depth);
+        const u64 row = divide(i, depth, true);
         out[i] = ids.place(offset(row), depth) == i - row * depth ? 1.0f : 0.0f;
     }
 }
@@ -53,8 +53,8 @@ struct WriteSizes {
         u64 r;
     };
     RK_DEVICE Position position(u64 i, u64 along) const {
-        const u64 line = divide(i, right);
-        const u64 l = divide(line, along);
+        const u64 line = divide(i, right, true);
+        const u64 l = divide(line, along, true);
         return {l, line - l * along, i - line * right};
     }
 };
@@ -148,7 +148,7 @@ RK_DEVICE void non_zeros(u64 numel, u64 num_dims, const u64 *info, Bits mask, bo
         if (found) {
             u64 rest = i;
             for (u64 d = flat ? 0 : num_dims; d-- > 1;) {
-                const u64 quotient = divide(rest, info[d]);
+                const u64 quotient = divide(rest, info[d], true);
                 coordinates[d * numel + before + sum.before] = static_cast<i64>(rest - quotient * info[d]);
                 rest = quotient;
             }

@@ -40,7 +40,7 @@ RK_DEVICE void attention(const AttentionSizes &size, u64 num_dims, const u64 *in
          first += static_cast<u64>(grid_x()) * team.count) {
         const u64 row = first + team.index;
         const u64 keys = row < rows ? size.keys : 0;  // a team without a row meets the others at their barriers
-        const u64 batch = divide(row, size.queries);
+        const u64 batch = divide(row, size.queries, rows <= 0xffffffffu);
         const u64 q = row - batch * size.queries;
         const auto offsets = strided_offsets<4>(batch, size.batches, num_dims, info, info + num_dims);
         const T *from = query + offsets.of[0] + q * plane[0].row;

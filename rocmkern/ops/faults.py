@@ -10,7 +10,7 @@ import atexit
 import struct
 import threading
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
@@ -21,6 +21,7 @@ from rocmkern.ops.launch import empty, kernel, strided
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
+Launched = TypeVar("Launched")
 _STATUS: Final = struct.Struct("=4Q")
 _NOWHERE: Final = (1 << 64) - 1
 _SLOTS: Final = 256  # checks between two waits of the host
@@ -147,15 +148,16 @@ def checked_ids(ids: Tensor, bound: int, axis: int, operation: str) -> Tensor:
     return result
 
 
-def under_check(ids: Tensor, bound: int, axis: int, operation: str, launch: Callable[[int], None]) -> None:
+def under_check(ids: Tensor, bound: int, axis: int, operation: str, launch: Callable[[int], Launched]) -> Launched:
     """Launch a kernel that checks ids, with the address where it answers; its error comes as that of `checked_ids`."""
-    checked(ids.device, _CheckOfIds(operation, ids.dtype, bound, axis), launch)
+    return checked(ids.device, _CheckOfIds(operation, ids.dtype, bound, axis), launch)
 
 
-def checked(device: Device, check: Check, launch: Callable[[int], None]) -> None:
+def checked(device: Device, check: Check, launch: Callable[[int], Launched]) -> Launched:
     """Launch what answers at the address that it is given, and raise the check's error where the host knows already."""
     answers = _answers_of(device)
     with answers.lock:
-        launch(answers.slot(check, device))
+        launched = launch(answers.slot(check, device))
         if answers_at_once(device):
             answers.settle()
+    return launched

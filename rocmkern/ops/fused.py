@@ -5,24 +5,26 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from rocmkern.dtypes import bool_, float32, int64
+from rocmkern.dtypes import DType, bool_, float32, int64
 from rocmkern.kernels import plans, plans_rows
 from rocmkern.kernels.families.fused import MOST_KEYS, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
-from rocmkern.layout import Layout, Shape, broadcast_layout, broadcast_shapes
+from rocmkern.layout import Layout, Shape, broadcast_layout, broadcast_shapes, contiguous
 from rocmkern.ops.casting import packed
 from rocmkern.ops.elementwise import same_device
 from rocmkern.ops.faults import under_check
 from rocmkern.ops.launch import Kernel, context, empty, kernel, layout_info, word
 from rocmkern.ops.parts import from_words, words
+from rocmkern.ops.prepared import Key, Prepared, found, keep
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
-_FEW: Final = 4096  # elements that one block takes
-_FEW_WRITES: Final = 256  # to a line, each of which looks at the others
-_FEW_SOUGHT: Final = 128  # values that each element is compared with
+FEW: Final = 4096  # elements that one block takes
+FEW_WRITES: Final = 256  # to a line, each of which looks at the others
+_FEW_PRODUCTS: Final = 1 << 18  # of attention
+FEW_SOUGHT: Final = 128  # values that each element is compared with
 
 
 def _by_bits(name: str, x: Tensor) -> Kernel:
@@ -40,53 +42,93 @@ def _layout(device: Device, shape: Shape, *strides: Shape) -> tuple[int, int]:
     return len(shape), layout_info(device, sum(strides, shape))
 
 
-def _ids(ids: Tensor) -> tuple[int, int]:
-    """The type of indices as the kernels know it, and where they are."""
-    return (-1 if ids.dtype.kind == "signed" else 1) * ids.dtype.itemsize, ids.address
+def _type(ids: Tensor) -> int:
+    """The type of indices as the kernels know it."""
+    return (-1 if ids.dtype.kind == "signed" else 1) * ids.dtype.itemsize
+
+
+def _key(x: Tensor) -> Key:
+    return (x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
+
+
+def _kept(
+    key: Key,
+    chosen: Kernel,
+    plan: plans.LaunchPlan,
+    before: tuple[int | float, ...],
+    out: tuple[Layout, DType],
+    *,
+    between: tuple[int, ...] = (),
+    after: tuple[int, ...] = (),
+) -> Prepared:
+    """A launch that makes a tensor, for operands at any addresses."""
+    layout, dtype = out
+    nbytes = layout.size * dtype.itemsize
+    launch = Prepared(
+        chosen.function, chosen.pack, plan.grid, plan.block, before, between, after, layout, dtype, nbytes, None
+    )  # fmt: skip
+    keep(key, launch)
+    return launch
+
+
+def _checked(launch: Prepared, ids: Tensor, bound: int, axis: int, operation: str, *others: int) -> Tensor:
+    """Run a launch of ids to check and of what is at other addresses."""
+    device, address = ids.device, ids.address
+    return under_check(
+        ids, bound, axis, operation, lambda answer: launch.run(device, address, *others, answer=(answer,))
+    )
 
 
 def take(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
     """The slices of an axis at ids of any integer dtype, which are checked."""
-    shape = (*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :])
-    if not 0 < prod(shape) <= _FEW or ids.size > _FEW:
-        return None
-    if x.dtype.is_complex:
-        taken = take(words(x), ids, axis, operation)
-        return None if taken is None else from_words(taken, x.dtype)
-    before, after = (0,) * axis, (0,) * (x.ndim - axis - 1)
-    in_ids = (*before, *ids.strides, *after)
-    return _taken(shape, in_ids, (*x.strides[:axis], *(0,) * ids.ndim, *x.strides[axis + 1 :]), x, ids, axis, operation)
+    key = ("few take", axis, *_key(x), *_key(ids))
+    launch = found(key)
+    if launch is None:
+        shape = (*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :])
+        if not 0 < prod(shape) <= FEW or ids.size > FEW:
+            return None
+        if x.dtype.is_complex:
+            taken = take(words(x), ids, axis, operation)
+            return None if taken is None else from_words(taken, x.dtype)
+        in_ids = (*(0,) * axis, *ids.strides, *(0,) * (x.ndim - axis - 1))
+        in_x = (*x.strides[:axis], *(0,) * ids.ndim, *x.strides[axis + 1 :])
+        launch = _taking(key, shape, in_ids, in_x, x, ids, axis)
+    return _checked(launch, ids, x.shape[axis], axis, operation, x.address)
 
 
 def take_along_axis(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
     """For each index, checked, its value along the axis; the shapes are the same off it."""
-    if not 0 < ids.size <= _FEW or x.dtype.is_complex:
-        return None
-    in_x = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
-    return _taken(ids.shape, ids.strides, in_x, x, ids, axis, operation)
+    key = ("few take_along_axis", axis, *_key(x), *_key(ids))
+    launch = found(key)
+    if launch is None:
+        if not 0 < ids.size <= FEW or x.dtype.is_complex:
+            return None
+        in_x = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
+        launch = _taking(key, ids.shape, ids.strides, in_x, x, ids, axis)
+    return _checked(launch, ids, x.shape[axis], axis, operation, x.address)
 
 
-def _taken(shape: Shape, in_ids: Shape, in_x: Shape, x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
-    device, length = x.device, x.shape[axis]
-    out, run = empty(shape, x.dtype, device), _by_bits("take", x).run
-    plan = _one_block(device, max(out.size, ids.size))
-    sizes = (out.size, *_layout(device, shape, in_ids, in_x), ids.size, *_layout(device, ids.shape, ids.strides))
-    addresses = (*_ids(ids), x.address, out.address)
-    under_check(
-        ids, length, axis, operation, lambda slot: run(plan, *sizes, *addresses, length, word(x.strides[axis]), slot)
-    )
-    return out
+def _taking(key: Key, shape: Shape, in_ids: Shape, in_x: Shape, x: Tensor, ids: Tensor, axis: int) -> Prepared:
+    device, size = x.device, prod(shape)
+    before = (
+        size, *_layout(device, shape, in_ids, in_x), ids.size, *_layout(device, ids.shape, ids.strides), _type(ids)
+    )  # fmt: skip
+    plan, after = _one_block(device, max(size, ids.size)), (x.shape[axis], word(x.strides[axis]))
+    return _kept(key, _by_bits("take", x), plan, before, (contiguous(shape), x.dtype), after=after)
 
 
 def one_hot(ids: Tensor, depth: int) -> Tensor | None:
     """A row of `depth` zeros with a one at each index, which is checked."""
-    if not 0 < ids.size * depth <= _FEW:
-        return None
-    device = ids.device
-    out, run = empty((*ids.shape, depth), float32, device), kernel(device, "one_hot").run
-    plan, sizes = _one_block(device, out.size), (ids.size, *_layout(device, ids.shape, ids.strides))
-    under_check(ids, depth, -1, "one_hot", lambda slot: run(plan, *sizes, *_ids(ids), depth, out.address, slot))
-    return out
+    key = ("few one_hot", depth, *_key(ids))
+    launch = found(key)
+    if launch is None:
+        size, device = ids.size * depth, ids.device
+        if not 0 < size <= FEW:
+            return None
+        before = (ids.size, *_layout(device, ids.shape, ids.strides), _type(ids))
+        out = contiguous((*ids.shape, depth)), float32
+        launch = _kept(key, kernel(device, "one_hot"), _one_block(device, size), before, out, between=(depth,))
+    return _checked(launch, ids, depth, -1, "one_hot")
 
 
 @frozen
@@ -101,54 +143,64 @@ class Writes:
 
     def copy(self, x: Tensor) -> Tensor | None:
         """A copy of x with the values written."""
-        out = empty(x.shape, x.dtype, x.device)
-        return out if self._run(x, out) else None
+        at, ids, values = self.axis, self.ids, self.values
+        key = ("few writes", self.adds, at, *_key(x), *_key(ids), *_key(values))
+        launch = found(key)
+        if launch is None:
+            if not self._are_few(x):
+                return None
+            before = self._before(x, x.layout, contiguous(x.shape))
+            if before is None:
+                return evolve(self, ids=packed(ids), values=packed(values)).copy(packed(x))
+            plan = _one_block(x.device, max(values.size, x.size))
+            launch = _kept(key, self._kernel(x), plan, before, (contiguous(x.shape), x.dtype))
+        return _checked(launch, ids, x.shape[at], at, self.operation, x.address, values.address)
 
     def into(self, x: Tensor) -> bool:
         """Write to x itself; whether that was done."""
-        return self._run(None, x)
-
-    def _run(self, x: Tensor | None, out: Tensor) -> bool:
-        shape, at = out.shape, self.axis
-        by_slice = self.ids.ndim == 1
-        left, length, right = prod(shape[:at]), shape[at], prod(shape[at + 1 :])
-        count = self.values.shape[at]
-        if not 0 < left * count * right <= _FEW or count > _FEW_WRITES or out.size > _FEW:
+        ids, values = self.ids, self.values
+        before = self._before(x, None, x.layout) if self._are_few(x) else None
+        if before is None:
             return False
-        target = out.layout.reshape((left, length, right))
-        if target is None:
-            return False
-        values, steps = _in_lines(self.values, left, count, right)
-        ids, id_steps = (
-            (self.ids, (0, *self.ids.strides, 0)) if by_slice else _in_lines(packed(self.ids), left, count, right)
-        )
-        source, source_steps = (out, (0, 0, 0)) if x is None else _in_lines(x, left, length, right)
-        device = out.device
-        info = layout_info(device, source_steps + id_steps + steps + target.strides)
-        symbol = f"write_sum_{out.dtype.short}" if self.adds else f"write_last_u{8 * out.dtype.itemsize}"
-        run, plan = (
-            kernel(device, symbol).run,
-            _one_block(device, max(left * count * right, 0 if x is None else x.size)),
-        )
-        addresses = (*_ids(ids), 0 if x is None else source.address, values.address, out.address)
+        run, plan = self._kernel(x).run, _one_block(x.device, values.size)
+        addresses = (ids.address, 0, values.address, x.address)
         under_check(
-            ids, length, at, self.operation,
-            lambda slot: run(plan, left, count, length, right, info, *addresses, slot),
-        )  # fmt: skip
+            ids, x.shape[self.axis], self.axis, self.operation, lambda answer: run(plan, *before, *addresses, answer)
+        )
         return True
 
+    def _kernel(self, x: Tensor) -> Kernel:
+        return kernel(x.device, f"write_sum_{x.dtype.short}") if self.adds else _by_bits("write_last", x)
 
-def _in_lines(x: Tensor, left: int, count: int, right: int) -> tuple[Tensor, Shape]:
-    """A tensor as (left, count, right), copied where its strides do not allow it, and the strides."""
-    layout = x.layout.reshape((left, count, right))
-    if layout is not None:
-        return x, layout.strides
-    return packed(x), (count * right, right, 1)
+    def _are_few(self, x: Tensor) -> bool:
+        return 0 < self.values.size <= FEW and self.values.shape[self.axis] <= FEW_WRITES and x.size <= FEW
+
+    def _before(self, x: Tensor, read: Layout | None, written: Layout) -> tuple[int, ...] | None:
+        """Arguments ahead of the addresses; None where strides along (left, axis, right) do not tell it all."""
+        at, ids = self.axis, self.ids
+        left, length, right, count = prod(x.shape[:at]), x.shape[at], prod(x.shape[at + 1 :]), self.values.shape[at]
+        each = (left, count, right)
+        steps = [
+            (0, 0, 0) if read is None else _steps(read, (left, length, right)),
+            (0, *ids.strides, 0) if ids.ndim == 1 else _steps(ids.layout, each) if ids.is_contiguous else None,
+            _steps(self.values.layout, each),
+            _steps(written, (left, length, right)),
+        ]
+        if None in steps:
+            return None
+        info = layout_info(x.device, sum((s for s in steps if s is not None), ()))
+        return (left, count, length, right, info, _type(ids))
+
+
+def _steps(layout: Layout, shape: Shape) -> Shape | None:
+    """The strides under another shape, where there are such."""
+    seen = layout.reshape(shape)
+    return None if seen is None else seen.strides
 
 
 def nonzero(x: Tensor, *, flat: bool) -> tuple[Tensor, ...] | None:
     """The coordinates of the values other than zero, an axis each, or their flat positions."""
-    if not 0 < x.size <= _FEW or x.dtype.is_complex:
+    if not 0 < x.size <= FEW or x.dtype.is_complex:
         return None
     axes, size = 1 if flat else x.ndim, x.size
     memory = x.device.alloc(8 * (axes * size + 1))
@@ -157,8 +209,8 @@ def nonzero(x: Tensor, *, flat: bool) -> tuple[Tensor, ...] | None:
         _one_block(x.device, size), size, *_layout(x.device, x.shape, x.strides), x.dtype.nonzero_bits, flat,
         x.address, memory.address, total,
     )  # fmt: skip
-    found = _number_at(x.device, total)
-    return tuple(Tensor(memory, int64, Layout((found,), (1,), axis * size), x.device) for axis in range(axes))
+    count = _number_at(x.device, total)
+    return tuple(Tensor(memory, int64, Layout((count,), (1,), axis * size), x.device) for axis in range(axes))
 
 
 def _number_at(device: Device, address: int) -> int:
@@ -179,7 +231,7 @@ def select_true(x: Tensor, mask: Tensor) -> Tensor | None:
     """The slices of x for which the mask over its first axes is true."""
     rest, values = x.shape[mask.ndim :], words(x)
     right = prod(values.shape[mask.ndim :])
-    if not 0 < mask.size * right <= _FEW:
+    if not 0 < mask.size * right <= FEW:
         return None
     source, chosen = packed(values), packed(mask)
     memory, total = _with_total(x.device, source.nbytes)
@@ -187,12 +239,7 @@ def select_true(x: Tensor, mask: Tensor) -> Tensor | None:
         _one_block(x.device, mask.size), mask.size, right, chosen.address, source.address, memory.address, total
     )
     count = _number_at(x.device, total)
-    layout = Layout((count, *rest), _contiguous_strides((count, *rest)))
-    return Tensor(memory, x.dtype, layout, x.device)
-
-
-def _contiguous_strides(shape: Shape) -> Shape:
-    return tuple(prod(shape[a + 1 :]) for a in range(len(shape)))
+    return Tensor(memory, x.dtype, contiguous((count, *rest)), x.device)
 
 
 @frozen
@@ -205,32 +252,36 @@ class Distinct:
     counts: Tensor
 
 
-def unique(x: Tensor, *, everything: bool, counts: bool = False) -> Distinct | None:
-    """The distinct values of a line; of the rest only what is wanted is computed."""
-    size, device = x.size, x.device
-    if not 0 < size <= MOST_UNIQUE or x.dtype.is_complex:
+def unique_values(x: Tensor) -> Tensor | None:
+    """The distinct values of a line."""
+    return _unique(x, 0, 0, 0) if _has_unique(x) else None
+
+
+def unique(x: Tensor) -> Distinct | None:
+    """The distinct values of a line, and all that is told of them."""
+    if not _has_unique(x):
         return None
-    source = packed(x)
+    indices, inverse, counts = (empty((x.size,), int64, x.device) for _ in range(3))
+    values = _unique(x, indices.address, inverse.address, counts.address)
+    return Distinct(values, indices.view(values.layout), inverse, counts.view(values.layout))
+
+
+def _has_unique(x: Tensor) -> bool:
+    return 0 < x.size <= MOST_UNIQUE and not x.dtype.is_complex
+
+
+def _unique(x: Tensor, indices: int, inverse: int, counts: int) -> Tensor:
+    source, device = packed(x), x.device
     memory, total = _with_total(device, source.nbytes)
-    wanted = (everything, everything, everything or counts)
-    lines = [empty((size if each else 0,), int64, device) for each in wanted]
     kernel(device, f"unique_{x.dtype.short}").run(
-        _one_block(device, size), size, source.address, memory.address,
-        *(line.address if each else 0 for line, each in zip(lines, wanted, strict=True)), total,
-    )  # fmt: skip
-    layout = Layout((_number_at(device, total),), (1,))
-    indices, inverse, occurrences = lines
-    return Distinct(
-        Tensor(memory, x.dtype, layout, device),
-        indices.view(layout) if everything else indices,
-        inverse,
-        occurrences.view(layout) if wanted[2] else occurrences,
+        _one_block(device, x.size), x.size, source.address, memory.address, indices, inverse, counts, total
     )
+    return Tensor(memory, x.dtype, contiguous((_number_at(device, total),)), device)
 
 
 def is_among(sought: Tensor, given: Tensor, *, invert: bool) -> Tensor | None:
     """Whether each element is among the values of a line, or is not."""
-    if not 0 < given.size <= _FEW_SOUGHT or not sought.size or sought.dtype.is_complex:
+    if not 0 < given.size <= FEW_SOUGHT or not sought.size or sought.dtype.is_complex:
         return None
     source, line = packed(sought), packed(given)
     out = empty(sought.shape, bool_, sought.device)
@@ -242,34 +293,42 @@ def is_among(sought: Tensor, given: Tensor, *, invert: bool) -> Tensor | None:
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor | None:
     """softmax(query · keyᵀ · scale + mask) · value of few queries; a mask of bool says which keys count."""
-    tensors, dtype = (query, key, value), query.dtype
+    masks = () if mask is None else (mask,)
+    kept_under = ("few attention", float(scale).hex(), *(part for t in (query, key, value, *masks) for part in _key(t)))
+    launch = found(kept_under)
+    if launch is None:
+        launch = _attention(kept_under, query, key, value, mask, scale)
+    if launch is None:
+        return None
+    addresses = (query.address, key.address, value.address, 0 if mask is None else mask.address)
+    return launch.run(query.device, *addresses)
+
+
+def _attention(
+    kept_under: Key, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float
+) -> Prepared | None:
+    tensors, dtype, device = (query, key, value), query.dtype, query.device
     (queries, features), (keys, outputs) = query.shape[-2:], value.shape[-2:]
     if dtype not in FLOATS or any(t.dtype is not dtype for t in tensors) or key.shape[-2:] != (keys, features):
         return None
     if mask is not None and mask.dtype is not dtype and mask.dtype is not bool_:
         return None
-    for t in (*tensors[1:], *(() if mask is None else (mask,))):
-        same_device("scaled_dot_product_attention", query.device, t)
+    for t in (key, value, *(() if mask is None else (mask,))):
+        same_device("scaled_dot_product_attention", device, t)
     batch = broadcast_shapes(*[t.shape[:-2] for t in tensors])
     scores = (*batch, queries, keys)
     if mask is not None and (mask.ndim > len(scores) or broadcast_shapes(mask.shape, scores) != scores):
         return None
-    work = prod(scores)
-    if not 0 < work <= _FEW or keys > MOST_KEYS or work * (features + outputs) > _FEW * 64 or not outputs:
+    work, rows = prod(scores), prod(batch) * queries
+    if not 0 < work <= FEW or keys > MOST_KEYS or not outputs > 0 or work * (features + outputs) > _FEW_PRODUCTS:
         return None
-    device = query.device
     layouts = [broadcast_layout(t.layout, (*batch, *t.shape[-2:])) for t in tensors]
     layouts.append(layouts[0] if mask is None else broadcast_layout(mask.layout, scores))
-    strides = [layout.strides for layout in layouts]
-    axes = batch or (1,)
-    by_batch = [s[:-2] or (0,) for s in strides]
-    planes = [s[-2:] for s in strides]
-    info = layout_info(device, sum(by_batch + planes, axes))
-    out, run = empty((*batch, queries, outputs), dtype, device), kernel(device, f"attention_{dtype.short}").run
-    plan = context(device).plan(plans_rows.attention, prod(batch) * queries, keys)
-    run(
-        plan, prod(batch), queries, keys, features, outputs, len(axes), info, float(scale),
-        mask is not None and mask.dtype is bool_, *(t.address for t in tensors),
-        0 if mask is None else mask.address, out.address,
+    axes, strides = batch or (1,), [layout.strides for layout in layouts]
+    info = layout_info(device, sum([s[:-2] or (0,) for s in strides] + [s[-2:] for s in strides], axes))
+    before = (
+        prod(batch), queries, keys, features, outputs, len(axes), info, float(scale),
+        mask is not None and mask.dtype is bool_,
     )  # fmt: skip
-    return out
+    plan, out = context(device).plan(plans_rows.attention, rows, keys), contiguous((*batch, queries, outputs))
+    return _kept(kept_under, kernel(device, f"attention_{dtype.short}"), plan, before, (out, dtype))

@@ -139,7 +139,7 @@ def scaled_dot_product_attention(
         shapes = f"{query.shape}, {key.shape} and {value.shape}"
         raise ShapeError(f"scaled_dot_product_attention: shapes {shapes}; they end in (length, features)")
     factor = 1.0 / root(max(query.shape[-1], 1)) if scale is None else scale
-    if not isinstance(factor, Tensor) and (mask is None or isinstance(mask, Tensor)):
+    if isinstance(factor, int | float) and (mask is None or isinstance(mask, Tensor)):
         found = fused.attention(query, key, value, mask, factor)
         if found is not None:
             return found

@@ -40,10 +40,10 @@ class Prepared:
     nbytes: int
     kept: object  # what the addresses ahead and between lead to
 
-    def run(self, device: Device, *addresses: int) -> Tensor:
-        """Launch it; the result."""
+    def run(self, device: Device, *addresses: int, answer: tuple[int, ...] = ()) -> Tensor:
+        """Launch it; the result. A kernel that checks its operands is told last where to answer."""
         memory = DeviceMemory(device, self.nbytes)
-        packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after)
+        packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after, *answer)
         try:
             self.function.submit(packed, self.grid, self.block)
         except ClosedError:  # somebody closed its module: the next operation loads another

@@ -76,9 +76,9 @@ def _without_negative_zeros(x: Tensor) -> Tensor:
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct values in ascending order, complex ones by real, then imaginary part; each NaN is distinct."""
     flat = reshape(as_tensor("unique_values", x), -1)
-    found = fused.unique(flat, everything=False)
+    found = fused.unique_values(flat)
     if found is not None:
-        return found.values
+        return found
     ordered = _ordered(flat)
     return select(ordered, positions(_changes(ordered)), 0)
 
@@ -86,7 +86,7 @@ def unique_values(x: Tensor, /) -> Tensor:
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The distinct values in ascending order and how often each occurs."""
     flat = reshape(as_tensor("unique_counts", x), -1)
-    found = fused.unique(flat, everything=False, counts=True)
+    found = fused.unique(flat)
     if found is not None:
         return UniqueCounts(found.values, found.counts)
     ordered = _ordered(flat)
@@ -102,7 +102,7 @@ def _lengths(starts: Tensor, total: int) -> Tensor:
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct values in ascending order, where each first occurs, the inverse, and the counts."""
     flat = reshape(as_tensor("unique_all", x), -1)
-    found = fused.unique(flat, everything=True)
+    found = fused.unique(flat)
     if found is not None:
         return UniqueAll(found.values, found.indices, reshape(found.inverse, x.shape), found.counts)
     order = _order(flat)
