@@ -63,12 +63,17 @@ RK_DEVICE void to_hessenberg(c128 *h, c128 *q, c128 *reflector, u32 n, Team &who
 
 // [[c, s], [-conj(s), c]] that turns (x, y) into (·, 0).
 RK_DEVICE Rotation<c128> annihilating(c128 x, c128 y) {
-    const f64 of_x = magnitude(x), of_y = magnitude(y), length = hypot(of_x, of_y);
-    if (of_y == 0) {
+    const f64 scale = power_of_two<f64>(exponent_to_one(maximum(larger_size(x), larger_size(y))));
+    const c128 p = times_real(x, scale), q = times_real(y, scale);
+    const f64 first = squared(p), second = squared(q);
+    if (second == 0) {
         return {1, {0, 0}};
     }
-    const c128 turn = of_x == 0 ? c128{1, 0} : times_real(x, 1 / of_x);
-    return {of_x / length, times_real(product(turn, conjugate(y)), 1 / length)};
+    if (first < 0x1p-900) {
+        return {0, times_real(conjugate(q), 1 / sqrt(second))};
+    }
+    const f64 inverse = 1 / sqrt(first * (first + second));
+    return {first * inverse, times_real(product(p, conjugate(q)), inverse)};
 }
 
 RK_DEVICE void rotate_rows(const Rotation<c128> &by, c128 &x, c128 &y) {

@@ -6,9 +6,10 @@
 
 namespace rk {
 
-// Columns shorter than this, where the largest element is about 1, count as zero: their products are not exact.
+// Columns shorter than this, where the largest element is about 1, count as zero: further below, products of products
+// of columns leave f64's range, and f32 has fewer bits.
 template <typename T>
-constexpr f64 vanishing = is_same<real_of<T>, f32> ? 0x1p-100 : 0x1p-480;
+constexpr f64 vanishing = is_same<real_of<T>, f32> ? 0x1p-100 : 0x1p-200;
 
 // Squared lengths of two columns and their inner product.
 template <typename T>
@@ -56,10 +57,11 @@ RK_DEVICE bool orthogonalize(T *g, T *v, u32 length, u32 n, const Team &team) {
             T *first = g + static_cast<u64>(pair.p) * length, *second = g + static_cast<u64>(pair.q) * length;
             const Products<T> sums =
                 lanes_join<AddProducts<T>>(products_of(first, second, inside ? length : 0, team), team.width);
-            const f64 size = sqrt(squared(sums.inner)), x = sqrt(sums.first), y = sqrt(sums.second);
-            if (x >= vanishing<T> && y >= vanishing<T> && size > negligible * x * y) {
+            const f64 x = sums.first, y = sums.second, square = squared(sums.inner);
+            constexpr f64 least = vanishing<T> * vanishing<T>;
+            if (x >= least && y >= least && square > negligible * negligible * x * y) {
                 f64 tangent;
-                const Rotation<W> exact = diagonalizing(sums.first, sums.inner, sums.second, size, tangent);
+                const Rotation<W> exact = diagonalizing(x, sums.inner, y, sqrt(square), tangent);
                 const Rotation<T> by = {static_cast<real_of<T>>(exact.c), in_precision<T>(exact.s)};
                 rotate_lines(by, first, second, length, team);
                 if (v != nullptr) {

@@ -9,6 +9,7 @@ from attrs import frozen
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.plans import BLOCK, LaunchPlan, power_of_two
 
+_LANES: Final = 8  # of a line; more of them join more often what they have summed
 _A_UNIT: Final = 8  # workgroups of a compute unit that are at work side by side
 _MOST_SCRATCH: Final = 1 << 28  # bytes, unless one workgroup takes more
 
@@ -41,7 +42,7 @@ def general(count: int, n: int, itemsize: int, device: DeviceInfo) -> MatricesPl
 
 def _matrices(count: int, length: int, scratch: int, itemsize: int, device: DeviceInfo) -> MatricesPlan:
     """Lines of `length` elements; `scratch` elements a workgroup."""
-    lanes = min(power_of_two(length), device.wave_size)
+    lanes = min(power_of_two(length), _LANES)
     block = min(BLOCK, max(device.wave_size, lanes * power_of_two(length // 2)))
     most = max(1, min(_A_UNIT * device.compute_units, _MOST_SCRATCH // (scratch * itemsize)))
     grid = min(count, most)

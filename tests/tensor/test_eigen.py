@@ -152,6 +152,26 @@ def test_eig(data: st.DataObject | None, dtype: DType, batch: tuple[int, ...], n
     assert linalg.eigvals(a).shape == w.shape
 
 
+def test_more_pairs_than_a_block_takes_at_once() -> None:
+    """What 256 threads do in one go ends at 64 columns."""
+    x = normal(rk.float32, 70, 66)
+    u, s, vh = (t.numpy() for t in linalg.svd(rk.asarray(x)))
+    np.testing.assert_allclose(u[:, :66] * s @ vh, x, atol=1e-4)
+    assert_orthonormal(u)
+    w, v = (t.numpy() for t in linalg.eigh(rk.asarray(x.T @ x)))
+    np.testing.assert_allclose(w[::-1], s**2, atol=1e-3)
+    assert_orthonormal(v)
+
+
+@pytest.mark.parametrize(("dtype", "small"), [(rk.float32, 1e-36), (rk.float64, 1e-200)])
+def test_singular_values_of_all_sizes(dtype: DType, small: float) -> None:
+    """One whose square is no number any more has its value; its vectors are orthonormal."""
+    u, s, vh = (t.numpy() for t in linalg.svd(rk.asarray(np.diag([small, 0, 1]), dtype=dtype)))
+    np.testing.assert_allclose(s, np.array([1, small, 0]), rtol=1e-6)
+    assert_orthonormal(u)
+    assert_orthonormal(adjoint(vh))
+
+
 def test_eigenvalues_of_companion_matrices() -> None:
     """Roots that NumPy finds as well; those that are real have no imaginary part."""
     roots = np.array([-3, -1, 0.5, 2, 1 + 2j, 1 - 2j])
