@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../include/math.hpp"
+#include "../include/ordering.hpp"
 #include "formats.hpp"
 
 namespace rk::quantized {
@@ -28,10 +29,12 @@ struct Blocks {
 
     RK_DEVICE Blocks from(u64 vector) const { return {block_at<Q8_1>(blocks, vector * stride), stride}; }
 
-    RK_DEVICE Quants quants(u32 vector, u32 unit, u32 half) const {
+    using Read = Quants;
+    RK_DEVICE Read read(u32 vector, u32 unit, u32 half) const {
         const u8 *block = block_at<Q8_1>(blocks, vector * stride + unit);
         return {words<4, Q8_1::BYTES>(block + 4 + 16 * half), half_at(block)};
     }
+    RK_DEVICE static Quants quants(const Read &read) { return read; }
 };
 
 enum Kind : u32 { F32, F16, BF16 };
@@ -78,14 +81,21 @@ struct Floats {
         }
     }
 
+    struct Read {
+        f32 x[16];
+    };
+    RK_DEVICE Read read(u32 vector, u32 unit, u32 half) const {
+        Read result;
+        read(vector < vectors ? vector : vectors - 1, unit * UNIT + half * 16, result.x);
+        return result;
+    }
+
     // The neighbour lane must ask for the other half. The largest magnitude of a unit becomes 127; where that is NaN or
     // infinite, so is the scale.
-    RK_DEVICE Quants quants(u32 vector, u32 unit, u32 half) const {
-        f32 x[16];
-        read(vector < vectors ? vector : vectors - 1, unit * UNIT + half * 16, x);
+    RK_DEVICE static Quants quants(const Read &read) {
         u32 bits = 0;
 #pragma unroll
-        for (const f32 value : x) {
+        for (const f32 value : read.x) {
             bits = maximum(bits, bit_cast<u32>(value) & 0x7fffffffu);
         }
         const f32 largest = bit_cast<f32>(maximum(bits, shuffle_xor(bits, 1)));
@@ -96,7 +106,7 @@ struct Floats {
             u32 whole[4];
 #pragma unroll
             for (u32 k = 0; k < 4; ++k) {
-                whole[k] = bit_cast<u32>(fma(x[i * 4 + k], factor, ROUNDING));
+                whole[k] = bit_cast<u32>(fma(read.x[i * 4 + k], factor, ROUNDING));
             }
             const u32 low = byte_permute(whole[1], whole[0], 0x0400), high = byte_permute(whole[3], whole[2], 0x0400);
             result.words.lane[i] = byte_permute(high, low, 0x05040100);
@@ -123,21 +133,36 @@ struct Staged {
     Words<4> quants[VECTORS][2][UNITS + 1];
     Factors factors[VECTORS][UNITS];
 
-    // The block's threads take `units` units of each vector, from unit `first` on; the lanes stay together.
+    // The block's threads take `units` units of each vector, from unit `first` on; the lanes stay together. What a thread
+    // takes of several vectors is in flight together.
     template <typename Vectors>
     RK_DEVICE void load(const Vectors &vectors, u32 first, u32 units) {
+        constexpr u32 batch = VECTORS < 2 ? VECTORS : 2;
         const u32 threads = block_size_x() * block_size_y(), thread = thread_y() * block_size_x() + thread_x();
 #pragma unroll 1
-        for (u32 v = 0; v < VECTORS; ++v) {
+        for (u32 v = 0; v < VECTORS; v += batch) {
 #pragma unroll 1
             for (u32 begin = 0; begin < units * 2; begin += threads) {
                 const u32 task = begin + thread, half = task % 2;
                 const u32 unit = task < units * 2 ? task / 2 : units - 1;
-                const Quants values = vectors.quants(v, first + unit, half);
-                if (task < units * 2) {
-                    quants[v][half][unit] = values.words;
-                    factors[v][unit].scale = values.scale;
-                    factors[v][unit].sums[half] = i16(sum_of(values.words));
+                typename Vectors::Read read[batch];
+#pragma unroll
+                for (u32 b = 0; b < batch; ++b) {
+                    read[b] = vectors.read(v + b < VECTORS ? v + b : v, first + unit, half);
+                }
+                loads_begin_above();
+#pragma unroll 1
+                for (u32 b = 0; b < batch && v + b < VECTORS; ++b) {
+                    const Quants values = Vectors::quants(read[0]);
+                    if (task < units * 2) {
+                        quants[v + b][half][unit] = values.words;
+                        factors[v + b][unit].scale = values.scale;
+                        factors[v + b][unit].sums[half] = i16(sum_of(values.words));
+                    }
+#pragma unroll
+                    for (u32 next = 1; next < batch; ++next) {
+                        read[next - 1] = read[next];
+                    }
                 }
             }
         }

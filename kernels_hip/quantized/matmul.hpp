@@ -60,7 +60,7 @@ RK_DEVICE void load_values(Tile<F> &tile, const Blocks &vectors, const MatrixSha
     const u64 vector = first_vector + line < count ? first_vector + line : count - 1;
 #pragma unroll
     for (u32 h = 0; h < 2; ++h) {
-        const Quants values = vectors.quants(vector, is_inside ? first_unit + unit : 0, h);
+        const Quants values = vectors.read(vector, is_inside ? first_unit + unit : 0, h);
         tile.values[line].halves[unit * 2 + h] = values.words;
         tile.value_scales[line][unit] = is_inside ? values.scale : 0;
         if constexpr (F::HAS_MINIMUM) {

@@ -15,6 +15,7 @@ from rocmkern.drivers.protocol import DeviceInfo, Dims
 
 VECTOR_BYTES: Final = 16
 BLOCK: Final = 256
+RESIDENT: Final = 2048  # threads that a compute unit keeps in flight
 WORK_ITEMS: Final = (1 << 32) - 1
 
 Axes = tuple[int, ...]
@@ -52,11 +53,11 @@ def power_of_two(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def over_units(units: int, device: DeviceInfo, *, variant: str, why: str) -> LaunchPlan:
+def over_units(units: int, device: DeviceInfo, *, variant: str, why: str, block: int = BLOCK) -> LaunchPlan:
     """One thread a unit in one dimension; where that is more than a grid holds, a full grid that strides."""
     if units < 0:
         raise ValueError(f"plan: {units} units of work; a size can't be negative")
-    block = min(BLOCK, device.max_threads_per_block, round_up(max(units, 1), device.wave_size))
+    block = min(block, device.max_threads_per_block, round_up(max(units, 1), device.wave_size))
     wanted = -(-units // block)
     grid = min(wanted, device.max_grid[0], WORK_ITEMS // block)
     plan = LaunchPlan((grid, 1, 1), (block, 1, 1), 0, variant, why)
@@ -92,12 +93,29 @@ def elementwise(numel: int, itemsizes: tuple[int, ...], device: DeviceInfo) -> L
     return over_units(-(-packs // 2) + rest, device, variant="packs", why=f"{why}, two of them a thread")
 
 
+def long_elementwise(numel: int, itemsizes: tuple[int, ...], device: DeviceInfo) -> LaunchPlan:
+    """The same for functions of one operand that take as long to compute as memory takes to deliver.
+
+    There a thread's own beginning counts: where the device stays full, a thread goes on to as much again.
+    """
+    width = pack_width(*itemsizes)
+    packs, rest = divmod(numel, width)
+    threads = -(-packs // 4) + rest
+    if threads < RESIDENT * device.compute_units:
+        return elementwise(numel, itemsizes, device)
+    why = f"all operands are contiguous: {_accesses(width)}, two of them a thread at a time, four in all"
+    return over_units(threads, device, variant="packs", why=why, block=BLOCK // 2)
+
+
 def strided(dims: Axes, strides: tuple[Axes, ...], itemsizes: tuple[int, ...], device: DeviceInfo) -> LaunchPlan:
     """The same for operands of which one at least is not contiguous; axes that merge are merged."""
     numel, width = prod(dims), pack_width(*itemsizes)
     if has_rows_of_packs(dims, strides, width):
+        packs, rest = divmod(numel, width)
         why = f"packs fill the rows: {_accesses(width)} a thread"
-        return over_units(numel // width + numel % width, device, variant="rows", why=why)
+        if packs < 2 * RESIDENT * device.compute_units:
+            return over_units(packs + rest, device, variant="rows", why=why)
+        return over_units(-(-packs // 2) + rest, device, variant="rows", why=f"{why}, and once more")
     return over_units(numel, device, variant="elements", why="an operand is strided: one element a thread")
 
 

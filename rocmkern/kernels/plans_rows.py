@@ -11,11 +11,10 @@ from attrs import evolve, frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.families.reduce import NORM_PACKS, NORM_THREADS, PACKS, TEAM
-from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, pack_width, power_of_two, round_up
+from rocmkern.kernels.plans import BLOCK, RESIDENT, WORK_ITEMS, LaunchPlan, pack_width, power_of_two, round_up
 from rocmkern.kernels.tunable import Instance
 
 SCANNED: Final = 4  # elements that a thread scans at a time
-RESIDENT: Final = 2048  # threads that a compute unit keeps in flight
 FEW_ROUNDS: Final = 4  # of the threads in flight: fewer leave compute units idle at the end, and rows are split
 ROUNDS: Final = 8  # that splitting aims at
 SHORTEST_PART_BYTES: Final = 1 << 15  # a shorter part costs more in its second pass than it gains
@@ -79,8 +78,8 @@ def reduction(
     parts = max(parts, -(-cols // NARROW_ROW))
     if rows == 0 or parts < 2 or (threads >= FEW_ROUNDS * in_flight and cols <= NARROW_ROW):
         return RowPlan(teams(rows, width, device, variant="rows", why=why))
-    step = packs * pack_width(itemsize)
-    part = round_up(cols, parts * step) // parts
+    step = width * packs * pack_width(itemsize)  # of a team at a time
+    part = max(cols // parts // step, 1) * step
     per_row = -(-cols // part)
     why = f"{why}; {rows} row{'s' if rows > 1 else ''} leave the device idle: {per_row} parts of {part} each"
     first = teams(rows * per_row, width, device, variant="parts", why=why)

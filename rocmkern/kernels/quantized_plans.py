@@ -12,7 +12,7 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.block_formats import Q8_1, BlockFormat
-from rocmkern.kernels.families.quantized import ROWS, VECTOR_BLOCK, rows_per_wave
+from rocmkern.kernels.families.quantized import ROWS, UNITS, VECTOR_BLOCK, rows_and_units
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
 from rocmkern.kernels.tunable import Instance
 
@@ -75,12 +75,14 @@ def rows(ids: int, columns: int, device: DeviceInfo) -> LaunchPlan:
     return LaunchPlan((ids, shares, 1), (_ROW_BLOCK, 1, 1), 0, "rows", "one id for each column of the grid")
 
 
-def vectors(matrix_rows: int, most: int, device: DeviceInfo, *, tuned: Instance | None = None) -> LaunchPlan:
-    """Up to `most` vectors. A block takes the vectors to LDS once and then rows with the grid as stride; where that is
-    much work, as it is for more than two vectors, there are no more blocks than run side by side.
+def vectors(matrix_rows: int, most: int, name: str, device: DeviceInfo, *, tuned: Instance | None = None) -> LaunchPlan:
+    """Up to `most` vectors by a matrix of the format of that name. A block takes the vectors to LDS once and then rows
+    with the grid as stride; where that is much work, as it is for more than two vectors, there are no more blocks than
+    run side by side.
     """
-    rows, threads = (ROWS, VECTOR_BLOCK) if tuned is None else (tuned["rows"], tuned["threads"])
-    per_wave = rows_per_wave(most, rows)
+    setting = {"rows": ROWS, "units": UNITS, "threads": VECTOR_BLOCK} if tuned is None else tuned.values
+    threads = setting["threads"]
+    per_wave, _ = rows_and_units(name, most, setting["rows"], setting["units"])
     per_block = threads // device.wave_size * per_wave
     largest = WORK_ITEMS // threads if most <= 2 else device.compute_units * _RESIDENT_THREADS // threads
     grid = max(1, min(_ceil_div(matrix_rows, per_block), largest))
@@ -97,6 +99,6 @@ def matrices(matrix_rows: int, count: int, device: DeviceInfo) -> LaunchPlan:
 
 def experts(matrix_rows: int, tokens: int, slots: int, device: DeviceInfo) -> LaunchPlan:
     """As for one vector, for each token (y) and slot (z)."""
-    one = vectors(matrix_rows, 1, device)
+    one = vectors(matrix_rows, 1, "", device)
     grid = (one.grid[0], min(tokens, MAX_GRID_ROWS), min(slots, MAX_GRID_ROWS))
     return LaunchPlan(grid, one.block, 0, "experts", one.why)

@@ -19,6 +19,7 @@ from rocmkern.dtypes import DType
 from rocmkern.kernels import plans
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.families import spec
+from rocmkern.kernels.families.unary import LONG
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.kernels.tunable import Instance
 from rocmkern.layout import Shape, collapse, contiguous
@@ -207,7 +208,7 @@ def elementwise(
         itemsizes = (out.dtype.itemsize, *[t.dtype.itemsize for t in inputs])
         if all(t.layout.is_contiguous for t in inputs):
             num_dims = info = 0
-            plan = here.plan(plans.elementwise, size, itemsizes)
+            plan = here.plan(plans.long_elementwise if symbol in LONG else plans.elementwise, size, itemsizes)
         else:
             dims, strides = merged(out.layout.shape, *inputs)
             num_dims, info = len(dims), layout_info(out.device, sum(strides, dims))

@@ -116,7 +116,7 @@ class QTensor:
             if instance is not None:
                 symbol = instance.kernels[VECTOR_COUNTS.index(most)].symbol
             here = context(self.device)
-            plan = here.plan(plans.vectors, self.rows, most, tuned=instance)
+            plan = here.plan(plans.vectors, self.rows, most, self.format.name, tuned=instance)
             here.kernel(self.device, symbol).run(plan, *addresses, *sizes)
         return out
 

@@ -77,6 +77,16 @@ def test_contiguous_elements_take_sixteen_bytes_at_a_time() -> None:
     assert plan.why == "all operands are contiguous: 4 elements in one 16-byte access a thread"
 
 
+def test_threads_take_more_where_the_device_stays_full() -> None:
+    """304 compute units hold 622592 threads: 2²⁸ f32 of a long function, and rows of packs, leave threads enough."""
+    plan = plans.long_elementwise(1 << 28, (4, 4), device())
+    assert plan.grid == (131072, 1, 1) and plan.block == (128, 1, 1)
+    assert plan.why.endswith("in one 16-byte access, two of them a thread at a time, four in all")
+    assert plans.long_elementwise(1 << 23, (4, 4), device()) == plans.elementwise(1 << 23, (4, 4), device())
+    broadcast = plans.strided((16384, 16384), ((16384, 1), (0, 1)), (2, 2, 2), device())
+    assert broadcast.grid == (65536, 1, 1) and broadcast.why.endswith("a thread, and once more")
+
+
 def test_rows_take_packs_where_packs_fill_them() -> None:
     """A row broadcast to a matrix, a column, a narrowed matrix; rows of odd lengths or begins go by element."""
     broadcast = plans.strided((512, 1024), ((1024, 1), (0, 1)), (4, 4, 4), device())

@@ -14,7 +14,7 @@ from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels import families, files
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME
-from rocmkern.kernels.families.quantized import VECTOR_COUNTS, rows_per_wave
+from rocmkern.kernels.families.quantized import VECTOR_COUNTS, rows_and_units
 from rocmkern.kernels.plans import WORK_ITEMS
 
 CDNA = DeviceInfo(
@@ -40,11 +40,11 @@ def test_host_and_kernels_have_the_same_constants() -> None:
 
 
 @pytest.mark.parametrize("info", DEVICES, ids=lambda d: d.arch)
-@given(rows=st.integers(1, 2**31 - 1), count=st.sampled_from(VECTOR_COUNTS))
-def test_vectors_cover_all_rows(info: DeviceInfo, rows: int, count: int) -> None:
+@given(rows=st.integers(1, 2**31 - 1), count=st.sampled_from(VECTOR_COUNTS), name=st.sampled_from(("q4_k", "q8_0")))
+def test_vectors_cover_all_rows(info: DeviceInfo, rows: int, count: int, name: str) -> None:
     """Blocks reach the last row and no further than one block, or fill the device."""
-    plan = plans.vectors(rows, count, info)
-    per_block = plan.block[0] // info.wave_size * rows_per_wave(count)
+    plan = plans.vectors(rows, count, name, info)
+    per_block = plan.block[0] // info.wave_size * rows_and_units(name, count)[0]
     assert plan.grid[0] * plan.block[0] <= WORK_ITEMS
     assert plan.grid[0] * per_block >= rows or plan.grid[0] >= info.compute_units
     assert (plan.grid[0] - 1) * per_block < rows
@@ -55,9 +55,11 @@ def test_a_setting_has_its_own_rows_and_threads() -> None:
     instance = next(
         i for i in families.instances("mat_vec", "q4_k") if i.values == {"rows": 4, "units": 1, "threads": 256}
     )
-    assert plans.vectors(4096, 1, CDNA, tuned=instance).grid == (256, 1, 1)
-    assert plans.vectors(4096, 8, CDNA, tuned=instance).grid == (256, 1, 1)
-    assert plans.vectors(4096, 1, CDNA).grid == (512, 1, 1)
+    assert plans.vectors(4096, 1, "q4_k", CDNA, tuned=instance).grid == (256, 1, 1)
+    assert plans.vectors(4096, 8, "q4_k", CDNA, tuned=instance).grid == (256, 1, 1)
+    assert plans.vectors(4096, 1, "q4_k", CDNA).grid == (512, 1, 1)
+    assert plans.vectors(4096, 1, "q8_0", CDNA).grid == (1024, 1, 1)
+    assert plans.vectors(4096, 8, "q8_0", CDNA) == plans.vectors(4096, 8, "q4_k", CDNA)
 
 
 @given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))
@@ -88,5 +90,5 @@ def test_tiles_stay_within_the_grid(rows: int, count: int) -> None:
 
 def test_a_plan_says_why() -> None:
     """Printed, a plan names its geometry and the reason."""
-    plan = plans.vectors(4096, 1, CDNA)
+    plan = plans.vectors(4096, 1, "q4_k", CDNA)
     assert str(plan) == "vectors: grid 512×1×1, block 256×1×1; 8 rows a block: 2 for each wave of 64"

@@ -46,6 +46,12 @@ _ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
 }  # fmt: skip
 
 
+# Functions that take an H100 about as long to compute as its memory to deliver.
+_HALVES: Final = (dtypes.float16, dtypes.bfloat16)
+_LONG: Final = (("ugelu", (*_HALVES, dtypes.float32)), ("ugelu_erf", (*_HALVES, dtypes.float32)), ("usilu", _HALVES))
+LONG: Final = frozenset(f"{op}_{t.short}" for op, kinds in _LONG for t in kinds)
+
+
 def _unary(macro: str, op: str, t: DType) -> KernelSpec:
     predicate = macro.startswith("PREDICATE")
     param = (scalar("param", t),) if macro == "UNARY_WITH" else ()
