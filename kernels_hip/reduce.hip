@@ -6,10 +6,11 @@
 
 namespace rk {
 
+// One block, or NVIDIA's assembler spills the loads in flight to have two of 1024 threads side by side.
 #define FAST(op, T)                                                                                          \
-    RK_BLOCK_KERNEL(1024) fast_##op##_##T(u64 numel, u64 el_per_block, u64 num_dims,                         \
-                                          const u64 *info, const stored<T> *src,                             \
-                                          reduction::op<stored<T>>::Out *dst) {                              \
+    RK_BLOCKS_KERNEL(1024, 1) fast_##op##_##T(u64 numel, u64 el_per_block, u64 num_dims,                     \
+                                              const u64 *info, const stored<T> *src,                         \
+                                              reduction::op<stored<T>>::Out *dst) {                          \
         const Rows<stored<T>> rows(numel, el_per_block, num_dims, info, src);                                \
         reduce_rows<reduction::op<stored<T>>>(rows, dst);                                                    \
     }
