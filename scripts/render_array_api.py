@@ -41,6 +41,7 @@ TAIL = """
 - NumPy's numbers (`np.float64(2)`) are operands of their own dtype; its arrays are refused: `asarray` copies them.
 - Integer division by zero gives 0, overflow wraps; a float that becomes an integer truncates and saturates, NaN gives
   0.
+- `//` and `%` of floats are Python's and NumPy's: `inf // 2` is NaN, `1.0 // -inf` is -1.
 - Sorting is always stable; NaN is the largest value. `argmax` and `argmin` give the first occurrence.
 - A Python integer outside an integer dtype is an `OverflowError`, an index outside its axis an `IndexError`.
 - Strides count elements.
@@ -52,6 +53,22 @@ TAIL = """
 - DLPack from host memory copies on the emulator too: its kernels reach one reserved range of addresses only,
   so that no wrong access can hurt the process, and another library's pages can't be moved into it. DLPack to NumPy and
   PyTorch shares.
+
+## The public test suite
+
+[array-api-tests](https://github.com/data-apis/array-api-tests) takes the library to test from the environment:
+
+```sh
+ARRAY_API_TESTS_MODULE=rocmkern pytest array_api_tests --max-examples 100
+```
+
+Of its tests for 2025.12, 1364 of 1383 pass on the emulator of gfx942, those of `linalg` and `fft` among them;
+array-api-strict, which is NumPy, passes 1356. The copy measured is not one commit: it is put together from files of
+several revisions, with a few helpers filled in. Of the 19 that fail,
+
+- 18 are six special cases of `//`, each as function, operator and in place. The standard prefers the floor of the
+  quotient there and allows Python's values, which the suite does not;
+- one is `expm1(-0 + 0j)`, which is `-0 + 0j` here as in NumPy. It fails only when the suite draws that zero.
 
 ## What the host does
 
