@@ -232,7 +232,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def normal_axis(axis: int, ndim: int, operation: str) -> int:
     """An axis counted from the front. Raises AxisError (a ValueError and an IndexError) out of range."""
-    at = normal_integer(axis, operation, "axis")
+    at = axis if axis.__class__ is int else normal_integer(axis, operation, "axis")
     if not -ndim <= at < ndim:
         remedy = f"use {-ndim}..{ndim - 1}" if ndim else "there is no axis to name"
         raise AxisError(f"{operation}: axis {at} of {ndim} dimensions; {remedy}")
@@ -254,7 +254,9 @@ def normal_axes(axes: int | Sequence[int] | None, ndim: int, operation: str) -> 
     """Axes counted from the front, in the order given; None is all of them. Raises ShapeError on a repetition."""
     if axes is None:
         return tuple(range(ndim))
-    given = (axes,) if axes.__class__ is int or not isinstance(axes, Sequence) else tuple(axes)
+    if axes.__class__ is int:
+        return (normal_axis(axes, ndim, operation),)
+    given = axes if axes.__class__ is tuple else tuple(axes) if isinstance(axes, Sequence) else (axes,)
     result = tuple(normal_axis(a, ndim, operation) for a in given)
     if len(set(result)) != len(result):
         raise ShapeError(f"{operation}: axes {given} name an axis twice")

@@ -270,6 +270,8 @@ def _placed(x: Tensor) -> Key:
 def _pair(name: str, value: Pair) -> tuple[int, int]:
     if value.__class__ is int and value >= 0:
         return (value, value)
+    if value.__class__ is tuple and [n.__class__ for n in value] == [int, int] and min(value) >= 0:
+        return value
     pair = tuple(normal_integer(n, name, "number") for n in (value if isinstance(value, Sequence) else (value,) * 2))
     if len(pair) != 2 or min(pair) < 0:
         raise ShapeError(f"{name}: {value!r}; use a number or a pair of numbers from 0 on")

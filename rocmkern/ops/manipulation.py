@@ -81,8 +81,10 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
 
 def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     """New axes of length 1 at the named places of the result; a view."""
-    places = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     layout = as_tensor("expand_dims", x).layout
+    if axis.__class__ is int:
+        return x.view(layout.expand(axis))
+    places = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     for at in sorted(normal_axes(places, x.ndim + len(places), "expand_dims")):
         layout = layout.expand(at)
     return x.view(layout)
