@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
@@ -18,7 +19,6 @@ from rocmkern.drivers.vendor import (
     NO_DEVICE,
     NO_KERNEL,
     OUT_OF_MEMORY,
-    Launcher,
     Vendor,
     VendorDriver,
 )
@@ -182,10 +182,10 @@ class CudaDriver(VendorDriver):
         """Compiles PTX for the device; the text must end in a zero byte."""
         return super().load_module(image if image.endswith(b"\0") else image + b"\0")
 
-    def _refused(self, call: Launcher, extra: ctypes.c_void_p, status: int) -> None:
+    def _refused(self, call: Callable[..., int], passed: tuple[Any, ...], status: int) -> None:
         """A new thread, or another library's context: that was refused, not run, and is worth another try."""
         if not self._several:
             self._select()
-            status = call(extra)
+            status = call(*passed)
         if status:
-            super()._refused(call, extra, status)
+            super()._refused(call, passed, status)

@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from typing import Final
+from collections.abc import Callable
+from typing import Any
 
-_NOTHING: Final = ctypes.c_void_p()  # for kernels without arguments
-Held = tuple[memoryview, ctypes.c_size_t, ctypes.c_void_p]
+from attrs import frozen
+
+from rocmkern.drivers.protocol import Dims
+
+Geometry = tuple[int, Dims, Dims, int, int]  # function, grid, block, dynamic LDS, stream
+# What launches: a function, all that it is passed, and where the kernel's arguments go before.
+Launch = tuple[Callable[..., int], tuple[Any, ...], memoryview, object]
 
 
-class LaunchBuffers(threading.local):
-    """Each thread's argument block, and the five words that say where it lies: HIP's and CUDA's `extra`.
+class Launches(threading.local):
+    """Each thread's own launches, by geometry. A launch that was made before is a copy of its arguments and a call."""
+
+    of: dict[Geometry, Launch]
+
+    def __init__(self) -> None:
+        self.of = {}
+
+
+@frozen(eq=False)
+class ArgumentBlock:
+    """An argument block, and the five words that say where it lies: HIP's and CUDA's `extra`.
 
     Packing by the bindings is avoided: hip-python does not align lists as HIP does, and it costs 2 us more.
     """
 
-    held: Held  # the block, how much of it the next launch reads, and where the words are
+    block: ctypes.Array[ctypes.c_ubyte]
+    size: ctypes.c_size_t
+    words: ctypes.Array[ctypes.c_void_p]
 
-    def __init__(self, pointer: int, size: int, end: int) -> None:
-        self._codes = (pointer, size, end)
-        self._resize(1 << 12)
+    @staticmethod
+    def of(nbytes: int, pointer: int, size: int, end: int) -> ArgumentBlock:
+        """A block with the codes that the vendor's library has for its parts."""
+        block, length = (ctypes.c_ubyte * nbytes)(), ctypes.c_size_t(nbytes)
+        words = (ctypes.c_void_p * 5)(pointer, ctypes.addressof(block), size, ctypes.addressof(length), end)
+        return ArgumentBlock(block, length, words)
 
-    def _resize(self, capacity: int) -> None:
-        pointer, size, end = self._codes
-        self._block = (ctypes.c_ubyte * capacity)()
-        self._size = ctypes.c_size_t()
-        block, nbytes = ctypes.addressof(self._block), ctypes.addressof(self._size)
-        self._words = (ctypes.c_void_p * 5)(pointer, block, size, nbytes, end)
-        self.held = (memoryview(self._block).cast("B"), self._size, ctypes.c_void_p(ctypes.addressof(self._words)))
-
-    def resized(self, nbytes: int) -> Held:
-        """The thread's own for a block of that size."""
-        view, size, _ = self.held
-        if not nbytes:
-            return view, size, _NOTHING
-        if nbytes > len(view):
-            self._resize(nbytes)
-        self.held[1].value = nbytes
-        return self.held
+    @property
+    def extra(self) -> ctypes.c_void_p:
+        """The address of the words; null of a block without arguments."""
+        return ctypes.c_void_p(ctypes.addressof(self.words) if len(self.block) else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Final
 from attrs import define, field, frozen
 
 from rocmkern.drivers.c_functions import CFunction
-from rocmkern.drivers.launch_buffer import LaunchBuffers
+from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch, Launches
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import DeviceInfo, Dims
 from rocmkern.errors import (
@@ -26,10 +25,8 @@ from rocmkern.errors import (
     RocmkernError,
 )
 
-_KEPT_CALLS: Final = 4096
+_KEPT_LAUNCHES: Final = 1024  # of a thread
 Meaning = tuple[type[RocmkernError], str]  # the error's class, and the remedy
-Geometry = tuple[int, Dims, Dims, int, int]  # function, grid, block, dynamic LDS, stream
-Launcher = Callable[[ctypes.c_void_p], int]
 
 OUT_OF_MEMORY: Final[Meaning] = (DeviceOutOfMemory, "free memory, or use a smaller batch")
 NO_DEVICE: Final[Meaning] = (DeviceNotFound, "use an emulator device")
@@ -105,13 +102,11 @@ class VendorDriver(ABC):
     _functions: dict[int, list[int]] = field(init=False, factory=dict)
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _several: bool = field(init=False)  # devices
-    _buffers: LaunchBuffers = field(init=False)
+    _launches: Launches = field(init=False, factory=Launches)
     _raw_launch: Any = field(init=False)
     _raw_select: Any = field(init=False)
-    _calls: dict[Geometry, Launcher] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self._buffers = LaunchBuffers(*self.argument_codes)
         self._raw_launch = self.vendor.c_function(self.vendor.launch)
         self._raw_select = self.vendor.c_function(self.vendor.select)
 
@@ -127,7 +122,7 @@ class VendorDriver(ABC):
         self._objects.clear()
         self._functions.clear()
         self._pinned.clear()
-        self._calls.clear()
+        self._launches = Launches()
 
     def alloc(self, nbytes: int) -> int:
         self._select()
@@ -171,7 +166,7 @@ class VendorDriver(ABC):
         return self._keep(self._do("create_stream"))
 
     def destroy_stream(self, stream: int) -> None:
-        self._calls.clear()
+        self._launches = Launches()
         held = self._objects.pop(stream, None)
         if held is not None:
             self._select()
@@ -225,7 +220,7 @@ class VendorDriver(ABC):
         return handle
 
     def unload_module(self, module: int) -> None:
-        self._calls.clear()
+        self._launches = Launches()
         held = self._objects.pop(module, None)
         if held is None:
             return
@@ -243,40 +238,38 @@ class VendorDriver(ABC):
         if self._several:
             self._select()
         key = (function, grid, block, shared_bytes, stream)
-        call = self._calls.get(key) or self._launcher(key)
-        view, size, extra = self._buffers.held
-        nbytes = len(arguments)
-        if nbytes != size.value:
-            view, size, extra = self._buffers.resized(nbytes)
-        view[:nbytes] = arguments
-        if status := call(extra):
-            self._refused(call, extra, status)
+        launch = self._launches.of.get(key)
+        if launch is None or len(launch[2]) != len(arguments):
+            launch = self._launch(key, len(arguments))
+        call, passed, view, _ = launch
+        view[:] = arguments
+        if status := call(*passed):
+            self._refused(call, passed, status)
 
-    def _refused(self, call: Launcher, extra: ctypes.c_void_p, status: int) -> None:
+    def _refused(self, call: Callable[..., int], passed: tuple[Any, ...], status: int) -> None:
         raise self.vendor.error(self.vendor.launch.name, getattr(self.vendor.bindings(), self.vendor.status)(status))
 
-    def _launcher(self, key: Geometry) -> Launcher:
-        """The vendor's function with all that a launch passes but where the kernel's arguments are."""
+    def _launch(self, key: Geometry, nbytes: int) -> Launch:
+        """A launch with so many bytes of arguments, kept for the thread."""
         function, grid, block, shared_bytes, stream = key
-        kernel, queue = self._objects[function], self._stream(stream)
-        sizes = (*grid, *block, shared_bytes)
-        call: Launcher
+        kernel, queue, sizes = self._objects[function], self._stream(stream), (*grid, *block, shared_bytes)
+        arguments = ArgumentBlock.of(nbytes, *self.argument_codes)
+        passed: tuple[Any, ...]
         if self._raw_launch is None:
-            call = functools.partial(self._through_bindings, kernel, *sizes, queue)
+            call = self._through_bindings
+            passed = (kernel, *sizes, queue, self.null, arguments.extra.value or self.null)
         else:
-            where = ctypes.c_void_p(int(queue) if stream else None), ctypes.c_void_p()
-            call = functools.partial(self._raw_launch, ctypes.c_void_p(int(kernel)), *map(ctypes.c_uint, sizes), *where)
-        if len(self._calls) >= _KEPT_CALLS:
-            self._calls.clear()
-        self._calls[key] = call
-        return call
+            call, where = self._raw_launch, (ctypes.c_void_p(int(queue) if stream else None), ctypes.c_void_p())
+            passed = (ctypes.c_void_p(int(kernel)), *map(ctypes.c_uint, sizes), *where, arguments.extra)
+        kept = self._launches.of
+        if len(kept) >= _KEPT_LAUNCHES:
+            kept.clear()
+        found = kept[key] = call, passed, memoryview(arguments.block).cast("B"), arguments
+        return found
 
-    def _through_bindings(self, *call: Any) -> int:
+    def _through_bindings(self, *passed: Any) -> int:
         """A launch by the bindings' own function, for those without the C one."""
-        *arguments, extra = call
-        (status,) = getattr(self.vendor.bindings(), self.vendor.launch.name)(
-            *arguments, self.null, extra.value or self.null
-        )
+        (status,) = getattr(self.vendor.bindings(), self.vendor.launch.name)(*passed)
         return int(status)
 
     def _stream(self, stream: int) -> Any:
