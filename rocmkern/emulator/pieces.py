@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from copy import copy
 from functools import cache
-from sys import intern
 from typing import Final
 
 from attrs import define, evolve, field
@@ -25,8 +23,6 @@ CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 INDEXING: Final = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask
 INDEXED: Final = frozenset({"valu", "lanes", "state"})
 MOST_KEPT: Final = 1 << 18
-_MASK: Final = (1 << 64) - 1
-_FIELDS: Final = [struct.Struct(f"<{count}Q") for count in range(32)]
 
 
 class NoMeaning(Exception):
@@ -38,39 +34,48 @@ class NoMeaning(Exception):
 
 
 @define(eq=False)
-class Piece:
-    """An instruction wherever it stands; `inst` has the pc where it was met first."""
+class Form:
+    """What the instructions that one function carries out have in common; `inst` is the first of them."""
 
     row: Row
     inst: Inst
-    shape: str  # names the function that carries it out
-    body: bytes  # the open fields of its operation
-    handler: int  # that function's address, 0 as long as it is not known
-    size: int = field(init=False)  # of the instruction
+    shape: str  # names the function
+    fields: struct.Struct  # of an operation
+    handler: int = 0  # the function's address, once it is known
     operation_bytes: int = field(init=False)
-    target: int | None = field(init=False)  # of a branch, from its own place
+    is_branch: bool = field(init=False)
     is_call: bool = field(init=False)
     ends: bool = field(init=False)  # no instruction follows this one directly
     may_jump: bool = field(init=False)  # a branch that is not taken only where all lanes are off
-    parts_blocks: bool = field(init=False)  # a block begins behind it
-    indexing: int | None = field(init=False)
+    writes_scalars: bool = field(init=False)  # EXEC perhaps
+    parts_blocks: bool = field(init=False)  # a block begins behind it, whatever scalar it writes
+    index_mask: int | None = field(init=False)
+    can_index: bool = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        row, inst = self.row, self.inst
-        is_branch = row.unit == "branch"
-        self.size = inst.size
-        self.operation_bytes = at.OP_FIELDS + len(self.body)
-        self.target = inst.target - inst.pc if is_branch else None
-        self.is_call = inst.name in CALLS
-        self.ends = row.unit == "end" or (is_branch and row.emit is None) or "pc" in row.destinations
-        self.may_jump = is_branch and inst.name != "s_cbranch_execz"
-        self.parts_blocks = is_branch or row.unit == "barrier" or self.is_call or writes_exec(row, inst)
-        self.indexing = inst.imm & INDEXING[inst.name] if inst.name in INDEXING else None
+        row, name = self.row, self.inst.name
+        self.operation_bytes = at.OP_FIELDS + self.fields.size
+        self.is_branch = row.unit == "branch"
+        self.is_call = name in CALLS
+        self.ends = row.unit == "end" or (self.is_branch and row.emit is None) or "pc" in row.destinations
+        self.may_jump = self.is_branch and name != "s_cbranch_execz"
+        self.writes_scalars = any(o.kind == "s" for o in self.inst.dst)
+        parts = self.is_branch or row.unit == "barrier" or self.is_call
+        self.parts_blocks = parts or (not self.writes_scalars and writes_exec(row, self.inst))
+        self.index_mask = INDEXING.get(name)
+        self.can_index = row.unit in INDEXED or self.index_mask is not None
 
-    def at(self, pc: int) -> tuple[Row, Inst]:
-        inst = copy(self.inst)
-        inst.pc = pc
-        return self.row, inst
+
+@define(eq=False)
+class Piece:
+    """An instruction wherever it stands."""
+
+    form: Form
+    body: bytes  # the open fields of its operation
+    size: int
+    target: int | None  # of a branch, from its own place
+    parts_blocks: bool  # a block begins behind it
+    indexing: int | None  # gfx9: which operands take a register index from here on
 
 
 @define(eq=False)
@@ -84,7 +89,7 @@ class Pieces:
     join: Piece = field(init=False)  # put in where code goes on elsewhere
     untranslated: Piece = field(init=False)  # in the place of code that nothing has reached
     _kept: dict[bytes, Piece] = field(factory=dict)
-    _handlers: dict[str, int] = field(factory=dict)
+    _forms: dict[str, Form] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.count, self.join, self.untranslated = (
@@ -92,8 +97,8 @@ class Pieces:
             for name, encoding in (("count", ""), ("s_branch", "SOPP"), ("untranslated", ""))
         )
 
-    def straight(self, text: bytes, pc: int) -> Iterator[tuple[int, Piece, bool]]:
-        """The instructions from `pc` on, up to one that none follows: place, piece, whether registers are indexed.
+    def straight(self, text: bytes, pc: int) -> Iterator[tuple[int, Piece, int]]:
+        """The instructions from `pc` on, up to one that none follows: place, piece, which operands are indexed.
 
         Raises NoMeaning.
         """
@@ -105,21 +110,29 @@ class Pieces:
             )  # fmt: skip
             if piece.indexing is not None:
                 gpr_index = piece.indexing
-            if gpr_index and (piece.row.unit in INDEXED or piece.indexing is not None):
-                piece = self._indexed(piece, gpr_index)
-            yield pc, piece, bool(gpr_index)
-            if piece.ends:
+            if gpr_index and piece.form.can_index:
+                piece = self._made(*self.instruction(text, pc, gpr_index))
+            yield pc, piece, gpr_index
+            if piece.form.ends:
                 return
             pc += piece.size
 
+    def instruction(self, text: bytes, pc: int, gpr_index: int = 0) -> tuple[Row, Inst]:
+        """The instruction at `pc`, with M0 added to the vector registers that `gpr_index` names. Raises NoMeaning."""
+        row, inst = meaning_of(self.isa, text, pc)
+        if gpr_index and (row.unit in INDEXED or inst.name in INDEXING):
+            inst.mods = evolve(inst.mods, gpr_index=gpr_index)
+        return row, inst
+
     def find_handlers(self, wanted: Iterable[Piece], library: Library) -> None:
         """See to it that these pieces, and those that every translation needs, know their functions."""
-        new = [p for p in (self.count, self.join, self.untranslated, *wanted) if not p.handler]
-        shapes = {p.shape: (p.row, p.inst) for p in new if p.shape not in self._handlers}
-        if shapes:
-            self._handlers |= library.handlers(shapes, self.isa, self.wave_size, self.checked)
-        for piece in new:
-            piece.handler = self._handlers[piece.shape]
+        forms = {
+            f.shape: f for f in (p.form for p in (self.count, self.join, self.untranslated, *wanted)) if not f.handler
+        }
+        if forms:
+            shapes = {text: (form.row, form.inst) for text, form in forms.items()}
+            for text, address in library.handlers(shapes, self.isa, self.wave_size, self.checked).items():
+                forms[text].handler = address
 
     def _add(self, text: bytes, pc: int) -> Piece:
         if len(self._kept) >= MOST_KEPT:
@@ -128,17 +141,17 @@ class Pieces:
         piece = self._kept[text[pc : pc + inst.size]] = self._made(row, inst)
         return piece
 
-    def _indexed(self, piece: Piece, gpr_index: int) -> Piece:
-        """`piece` where M0 is added to its vector registers."""
-        inst = copy(piece.inst)
-        inst.mods = evolve(inst.mods, gpr_index=gpr_index)
-        return self._made(piece.row, inst)
-
     def _made(self, row: Row, inst: Inst) -> Piece:
         values = fields(row, inst, self.wave_size)
-        body = _FIELDS[len(values)].pack(*[v & _MASK for v in values])
-        name = intern(shape(inst, self.isa, self.wave_size, self.checked))
-        return Piece(row, inst, name, body, self._handlers.get(name, 0))
+        name = shape(inst, self.isa, self.wave_size, self.checked)
+        form = self._forms.get(name)
+        if form is None:
+            form = self._forms[name] = Form(row, inst, name, struct.Struct(f"<{len(values)}Q"))
+        body = form.fields.pack(*values)
+        target = inst.target - inst.pc if form.is_branch else None
+        indexing = None if form.index_mask is None else inst.imm & form.index_mask
+        parts = form.parts_blocks or (form.writes_scalars and writes_exec(row, inst))
+        return Piece(form, body, inst.size, target, parts, indexing)
 
 
 def meaning_of(isa: str, text: bytes, pc: int) -> tuple[Row, Inst]:

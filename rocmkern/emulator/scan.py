@@ -42,7 +42,7 @@ class Words:
         words, found = self.words, list[int]()
         places = np.flatnonzero(words >> 23 == SOPP)
         control = words[places]
-        for key in np.unique(control >> 16).tolist():
+        for key in set((control >> 16).tolist()):
             if _unit(self.isa, key) == "branch":
                 chosen = places[control >> 16 == key]
                 offsets = (words[chosen] & 0xFFFF).astype(np.uint16).view(np.int16).astype(np.int64)
@@ -51,13 +51,14 @@ class Words:
 
     def has_barrier(self) -> bool:
         words = self.words
-        keys = np.unique(words[words >> 23 == SOPP] >> 16).tolist()
+        keys = set((words[words >> 23 == SOPP] >> 16).tolist())
         return any(_unit(self.isa, key) == "barrier" for key in keys)
 
     def adds_floats(self) -> bool:
         """Whether it adds floats to memory."""
         words = self.words
-        opcodes = np.unique(words[np.isin(words >> 26, MEMORY)] >> OPERANDS).tolist()
+        major = words >> 26
+        opcodes = set((words[np.logical_or.reduce([major == m for m in MEMORY])] >> OPERANDS).tolist())
         return any(_name(self.isa, opcode).startswith(FLOAT_ADDS) for opcode in opcodes)
 
     def calls(self) -> bool:

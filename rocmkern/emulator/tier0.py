@@ -52,6 +52,8 @@ STATIC_IMMEDIATES: Final = frozenset(
         *("s_round_mode", "s_denorm_mode"),
     }
 )
+READING_PC: Final = frozenset({"s_getpc_b64", "s_swappc_b64", "s_call_b64"})
+VECTOR_KINDS: Final = [f"v{count}" for count in range(64)]
 MEMORY: Final = frozenset({"SMEM", *SPACE_OF})
 LOOPS: Final = frozenset({"state", "lanes"})
 PARAMETERS: Final = "(ptr %w, ptr %op)"
@@ -74,18 +76,28 @@ def place_of(operand: Operand, wave_size: int) -> int:
 
 
 def fields(row: Row, inst: Inst, wave_size: int) -> list[int]:
-    """The open fields of one instruction's operation."""
-    values = [place_of(o, wave_size) for o in inst.dst]
+    """The open fields of one instruction's operation, as unsigned numbers."""
+    values, vectors, row_bytes = list[int](), at.WAVE_VECTORS, 4 * wave_size
+    for operand in inst.dst:
+        values.append(vectors + row_bytes * operand.value if operand.kind == "v" else place_of(operand, wave_size))
+    for i, operand in enumerate(inst.src):
+        kind = operand.kind
+        if kind == "v":
+            values.append(vectors + row_bytes * operand.value)
+        elif kind in CONSTANTS:
+            values.append(constant_bits(operand, _type(row, inst, i)) & 0xFFFFFFFFFFFFFFFF)
+        else:
+            values.append(place_of(operand, wave_size))
+    return [*values, inst.imm & 0xFFFFFFFFFFFFFFFF, inst.imm1] if has_immediates(inst) else values
+
+
+def _type(row: Row, inst: Inst, source: int) -> str:
+    """That of a source operand."""
     explicit = row.explicit
     if inst.parts:
         rows = [ROWS[part.name] for part in inst.parts]
         explicit = tuple(t for r, part in zip(rows, inst.parts, strict=True) for t in r.explicit[: len(part.src)])
-    for i, operand in enumerate(inst.src):
-        if operand.kind in CONSTANTS:
-            values.append(constant_bits(operand, explicit[i] if i < len(explicit) else "b32"))
-        else:
-            values.append(place_of(operand, wave_size))
-    return [*values, inst.imm, inst.imm1] if has_immediates(inst) else values
+    return explicit[source] if source < len(explicit) else "b32"
 
 
 def has_immediates(inst: Inst) -> bool:
@@ -96,18 +108,24 @@ def has_immediates(inst: Inst) -> bool:
 def shape(inst: Inst, isa: str, wave_size: int, checked: bool = False) -> str:
     """What the function of an instruction depends on; equal for instructions that differ in open fields only."""
     operands = ",".join([_kind(o) for o in inst.dst]) + "=" + ",".join([_kind(o) for o in inst.src])
-    imm = f"{inst.imm}" if inst.name in STATIC_IMMEDIATES else ""
-    if inst.name == "s_setreg_imm32_b32":
-        imm += f" {inst.src[0].value}"
+    text = f"{inst.name}|{inst.encoding}|{operands}|{isa}|{wave_size}"
+    if inst.mods is not PLAIN:
+        text += _modifiers(inst.mods)
+    if inst.name in STATIC_IMMEDIATES:
+        text += f"|imm {inst.imm}"
+        if inst.name == "s_setreg_imm32_b32":
+            text += f" {inst.src[0].value}"
+    elif inst.name in READING_PC:
+        text += f"|size {inst.size}"
     if inst.parts:
-        imm += "+".join(shape(part, isa, wave_size) for part in inst.parts)
-    pc = inst.size if inst.name in ("s_getpc_b64", "s_swappc_b64", "s_call_b64") else ""
-    mode = "checked" if checked and inst.encoding in MEMORY else ""
-    return f"{inst.name}|{inst.encoding}|{operands}|{_modifiers(inst.mods)}|{isa}|{wave_size}|{pc}|{imm}|{mode}"
+        text += "|" + "+".join([shape(part, isa, wave_size) for part in inst.parts])
+    return f"{text}|checked" if checked and inst.encoding in MEMORY else text
 
 
 def _kind(o: Operand) -> str:
     kind = o.kind
+    if kind == "v":
+        return VECTOR_KINDS[o.count]
     if kind == "s":
         return "null" if o.value == NULL else f"s{o.count}"
     if kind in CONSTANTS:
@@ -117,7 +135,7 @@ def _kind(o: Operand) -> str:
 
 @cache
 def _modifiers(mods: Mods) -> str:
-    return "" if mods == PLAIN else str(mods)
+    return "" if mods == PLAIN else f"|{mods}"
 
 
 @cache

@@ -121,14 +121,14 @@ class Translation:
         known, found, pending = pieces(self.isa, wave_size, self.checked), Code(), [start]
         while pending:
             try:
-                for pc, piece, _ in known.straight(self.text, pending.pop()):
+                for pc, piece, gpr_index in known.straight(self.text, pending.pop()):
                     outside = piece.target is not None and not self.holds(pc + piece.target)
                     if pc in found or outside:
                         break
-                    found[pc] = piece.at(pc)
+                    found[pc] = known.instruction(self.text, pc, gpr_index)
                     if piece.target is not None:
                         pending.append(pc + piece.target)
-                    elif piece.is_call:
+                    elif piece.form.is_call:
                         pending.append(pc + piece.size)
             except NoMeaning:
                 continue
@@ -151,7 +151,7 @@ class Translation:
         known = pieces(self.isa, wave_size, self.checked)
         traces = self._traces(start, known, kernel)
         known.find_handlers((piece for trace in traces for _, piece in trace.pieces), self.library)
-        self._count = known.count.handler
+        self._count = known.count.form.handler
         written = self._write(traces, known)
         for pc, (operation, mark) in written.items():
             self.table[pc >> 2] = operation
@@ -172,7 +172,7 @@ class Translation:
             first = after = pending.pop()
             trace = list[tuple[int, Piece]]()
             try:
-                for pc, piece, is_indexed in known.straight(self.text, first):
+                for pc, piece, gpr_index in known.straight(self.text, first):
                     if pc in seen or self._marks[pc >> 2] & WRITTEN:
                         break
                     seen.add(pc)
@@ -183,15 +183,15 @@ class Translation:
                     if piece.target is None:
                         continue
                     self._lead(pc + piece.target)
-                    if piece.ends:
+                    if piece.form.ends:
                         pending += [pc + piece.target] if self.holds(pc + piece.target) else []
-                    elif piece.may_jump and not is_indexed:
+                    elif piece.form.may_jump and not gpr_index:
                         break
             except NoMeaning as error:
                 if first == start and not trace:
                     raise UnsupportedInstruction(self._complaint(start, error, kernel)) from error
             if trace:
-                traces.append(Trace(trace, None if trace[-1][1].ends else after))
+                traces.append(Trace(trace, None if trace[-1][1].form.ends else after))
         return traces
 
     def _complaint(self, pc: int, error: NoMeaning, kernel: str) -> str:
@@ -202,33 +202,33 @@ class Translation:
         """Writes the operations of traces; gives for each place its operation and how to mark it."""
         join, marks = known.join, self._marks
         size = sum(
-            piece.operation_bytes + (marks[pc >> 2] & LEADS and at.COUNT_BYTES)
+            piece.form.operation_bytes + (marks[pc >> 2] & LEADS and at.COUNT_BYTES)
             for t in traces
             for pc, piece in t.pieces
         )
-        size += join.operation_bytes * sum(t.after is not None for t in traces)
+        size += join.form.operation_bytes * sum(t.after is not None for t in traces)
         first = where = self._room(size)
         written = dict[int, tuple[int, int]]()
         for trace in traces:
             for pc, piece in trace.pieces:
                 leads = marks[pc >> 2] & LEADS
                 written[pc] = where, WRITTEN | COUNTED if leads else WRITTEN
-                where += piece.operation_bytes + (leads and at.COUNT_BYTES)
-            where += join.operation_bytes if trace.after is not None else 0
+                where += piece.form.operation_bytes + (leads and at.COUNT_BYTES)
+            where += join.form.operation_bytes if trace.after is not None else 0
         content, where = list[bytes](), first
         for trace in traces:
             for pc, piece in trace.pieces:
                 address = self.address + pc
                 if marks[pc >> 2] & LEADS:
-                    content += (_HEAD.pack(self.units.get(pc, known.count.handler), 0, address), known.count.body)
+                    content += (_HEAD.pack(self.units.get(pc, known.count.form.handler), 0, address), known.count.body)
                     where += at.COUNT_BYTES
                 target = 0 if piece.target is None else self._way(pc + piece.target, where, written, known)
-                content += (_HEAD.pack(piece.handler, target, address), piece.body)
-                where += piece.operation_bytes
+                content += (_HEAD.pack(piece.form.handler, target, address), piece.body)
+                where += piece.form.operation_bytes
             if trace.after is not None:
                 target = self._way(trace.after, where, written, known)
-                content += (_HEAD.pack(join.handler, target, self.address + trace.after), join.body)
-                where += join.operation_bytes
+                content += (_HEAD.pack(join.form.handler, target, self.address + trace.after), join.body)
+                where += join.form.operation_bytes
         ctypes.memmove(first, b"".join(content), size)
         return written
 
@@ -247,7 +247,7 @@ class Translation:
     def _stub(self, pc: int, known: Pieces) -> int:
         """An operation that asks for translation, and does so too where compiled code skips the count."""
         where = self._room(2 * at.COUNT_BYTES)
-        one = _HEAD.pack(known.untranslated.handler, 0, self.address + pc) + known.count.body
+        one = _HEAD.pack(known.untranslated.form.handler, 0, self.address + pc) + known.count.body
         ctypes.memmove(where, 2 * one, 2 * at.COUNT_BYTES)
         return where
 
