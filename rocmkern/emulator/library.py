@@ -35,17 +35,21 @@ class Library:
         return address
 
     def handlers(
-        self, by_shape: dict[str, tuple[Row, Inst]], isa: str, wave_size: int, checked: bool
+        self, by_shape: dict[str, Callable[[], tuple[Row, Inst]]], isa: str, wave_size: int, checked: bool
     ) -> dict[str, int]:
         """Addresses of the operation functions of instructions, by shape."""
         self.load_scheduler()
         symbols = {text: symbol_of(text) for text in by_shape}
         wanted: dict[str, Build] = {}
-        for text, (row, inst) in by_shape.items():
-            builder = HandlerBuilder(row, inst, isa, wave_size, checked)
-            wanted[symbols[text]] = partial(self._handler, symbols[text], builder)
+        for text, instruction in by_shape.items():
+            wanted[symbols[text]] = partial(self._operation, symbols[text], instruction, isa, wave_size, checked)
         self.native.ensure(wanted, self._part)
         return {text: self.native.address(symbol) or 0 for text, symbol in symbols.items()}
+
+    def _operation(
+        self, symbol: str, instruction: Callable[[], tuple[Row, Inst]], isa: str, wave_size: int, checked: bool
+    ) -> Code:
+        return self._handler(symbol, HandlerBuilder(*instruction(), isa, wave_size, checked))
 
     def _handler(self, symbol: str, builder: HandlerBuilder) -> Code:
         handler = builder.build(symbol)

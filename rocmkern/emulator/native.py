@@ -26,6 +26,7 @@ from rocmkern.errors import DriverError
 from rocmkern.paths import cache_folder
 
 CACHE_LIMIT_BYTES: Final = 512 << 20
+DIGEST_BYTES: Final = 12
 
 
 @frozen
@@ -52,8 +53,12 @@ def translator_version() -> str:
     return state.hexdigest()
 
 
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
 def _object_name(data: bytes) -> str:
-    return blake2b(data, digest_size=12).hexdigest() + ".o"
+    return _digest(data).hex() + ".o"
 
 
 @define(eq=False)
@@ -97,6 +102,18 @@ class Store:
         lines = (" ".join((str(pc), symbol, *map(str, blocks))) for pc, (symbol, blocks) in units.items())
         with contextlib.suppress(OSError):
             self._replace(key, "".join(f"{line}\n" for line in lines).encode())
+
+    def recall(self, key: str) -> bytes | None:
+        """What an earlier process kept under this key; None where nothing, or it is damaged."""
+        try:
+            data = (self.folder / key).read_bytes()
+        except OSError:
+            return None
+        return data[DIGEST_BYTES:] if _digest(data[DIGEST_BYTES:]) == data[:DIGEST_BYTES] else None
+
+    def keep(self, key: str, data: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._replace(key, _digest(data) + data)
 
     def _replace(self, name: str, data: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -157,6 +174,7 @@ class Native:
 
     _addresses: dict[str, int] = field(factory=dict)
     _loaded: set[str] = field(factory=set)
+    _offered: set[str] = field(factory=set)
     _changed: threading.Condition = field(factory=threading.Condition)  # on all that is here; reentrant
     _under_way: set[str] = field(factory=set)  # symbols that some thread compiles
     compiled: int = 0  # functions that this process had to compile
@@ -224,7 +242,7 @@ class Native:
                 if needed in known:
                     continue
                 if self._load_from_store(needed):
-                    self._resolve(needed)
+                    self._offer(needed)
                     continue
                 assert parts is not None, f"{needed} has no builder"
                 code = parts(needed)()
@@ -243,7 +261,8 @@ class Native:
                 self._add(data)
                 self.store.write(data, some)
                 self.compiled += len(some)
-                self._resolve_all(c.symbol for c in some)
+                for code in some:
+                    self._offer(code.symbol)
 
     def _resolve_all(self, symbols: Iterable[str]) -> None:
         for symbol in symbols:
@@ -260,14 +279,20 @@ class Native:
             return True
 
     def _resolve(self, symbol: str) -> None:
-        """Link what was added, and make the symbol known to objects that come later."""
-        import llvmlite.binding as llvm
-
+        """Link what was added."""
         if symbol not in self._addresses:
             address = self.engine.get_function_address(symbol)
             assert address, f"{symbol} was not linked"
             self._addresses[symbol] = address
-            llvm.add_symbol(symbol, address)
+
+    def _offer(self, symbol: str) -> None:
+        """Make a symbol known to objects that come later."""
+        import llvmlite.binding as llvm
+
+        if symbol not in self._offered:
+            self._resolve(symbol)
+            llvm.add_symbol(symbol, self._addresses[symbol])
+            self._offered.add(symbol)
 
     def _load_from_store(self, symbol: str) -> bool:
         if symbol in self._addresses:
@@ -279,7 +304,7 @@ class Native:
         if not all(self._load_from_store(n) for n in needs):
             return False
         for needed in needs:
-            self._resolve(needed)
+            self._offer(needed)
         if name not in self._loaded:
             data = self.store.read(name)
             if data is None:

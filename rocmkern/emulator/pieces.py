@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from typing import Any, Final
 
+import msgpack
 from attrs import define, evolve, field
 
 from rocmkern.emulator import layout as at
@@ -21,8 +22,10 @@ from rocmkern.errors import UnsupportedInstruction
 CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 # Which operands take a register index from here on, by the immediate; it ends with the straight piece of code.
 INDEXING: Final = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask
+SIZES: Final = (4, 8, 12, 16)  # bytes; no instruction begins another
 INDEXED: Final = frozenset({"valu", "lanes", "state"})
 MOST_KEPT: Final = 1 << 18
+_FIELDS: Final = [struct.Struct(f"<{count}Q") for count in range(32)]
 
 
 class NoMeaning(Exception):
@@ -35,35 +38,53 @@ class NoMeaning(Exception):
 
 @define(eq=False)
 class Form:
-    """What the instructions that one function carries out have in common; `inst` is the first of them."""
+    """What the instructions that one function carries out have in common."""
 
-    row: Row
-    inst: Inst
+    first: Callable[[], tuple[Row, Inst]]  # one of them
     shape: str  # names the function
-    fields: struct.Struct  # of an operation
+    fields: int  # of an operation
+    is_branch: bool
+    is_call: bool
+    ends: bool  # no instruction follows this one directly
+    may_jump: bool  # a branch that is not taken only where all lanes are off
+    writes_scalars: bool  # EXEC perhaps
+    parts_blocks: bool  # a block begins behind it, whatever scalar it writes
+    index_mask: int | None
+    can_index: bool
     handler: int = 0  # the function's address, once it is known
     operation_bytes: int = field(init=False)
-    is_branch: bool = field(init=False)
-    is_call: bool = field(init=False)
-    ends: bool = field(init=False)  # no instruction follows this one directly
-    may_jump: bool = field(init=False)  # a branch that is not taken only where all lanes are off
-    writes_scalars: bool = field(init=False)  # EXEC perhaps
-    parts_blocks: bool = field(init=False)  # a block begins behind it, whatever scalar it writes
-    index_mask: int | None = field(init=False)
-    can_index: bool = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        row, name = self.row, self.inst.name
-        self.operation_bytes = at.OP_FIELDS + self.fields.size
-        self.is_branch = row.unit == "branch"
-        self.is_call = name in CALLS
-        self.ends = row.unit == "end" or (self.is_branch and row.emit is None) or "pc" in row.destinations
-        self.may_jump = self.is_branch and name != "s_cbranch_execz"
-        self.writes_scalars = any(o.kind == "s" for o in self.inst.dst)
-        parts = self.is_branch or row.unit == "barrier" or self.is_call
-        self.parts_blocks = parts or (not self.writes_scalars and writes_exec(row, self.inst))
-        self.index_mask = INDEXING.get(name)
-        self.can_index = row.unit in INDEXED or self.index_mask is not None
+        self.operation_bytes = at.OP_FIELDS + 8 * self.fields
+
+    @staticmethod
+    def of(row: Row, inst: Inst, shape: str, fields: int) -> Form:
+        name, is_branch, is_call = inst.name, row.unit == "branch", inst.name in CALLS
+        writes_scalars = any(o.kind == "s" for o in inst.dst)
+        return Form(
+            first=lambda: (row, inst),
+            shape=shape,
+            fields=fields,
+            is_branch=is_branch,
+            is_call=is_call,
+            ends=row.unit == "end" or (is_branch and row.emit is None) or "pc" in row.destinations,
+            may_jump=is_branch and name != "s_cbranch_execz",
+            writes_scalars=writes_scalars,
+            parts_blocks=is_branch
+            or row.unit == "barrier"
+            or is_call
+            or (not writes_scalars and writes_exec(row, inst)),
+            index_mask=INDEXING.get(name),
+            can_index=row.unit in INDEXED or name in INDEXING,
+        )
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What makes an equal one in another process, but for the first."""
+        return (
+            self.shape, self.fields, self.is_branch, self.is_call, self.ends, self.may_jump, self.writes_scalars,
+            self.parts_blocks, self.index_mask, self.can_index,
+        )  # fmt: skip
 
 
 @define(eq=False)
@@ -130,9 +151,34 @@ class Pieces:
             f.shape: f for f in (p.form for p in (self.count, self.join, self.untranslated, *wanted)) if not f.handler
         }
         if forms:
-            shapes = {text: (form.row, form.inst) for text, form in forms.items()}
+            shapes = {text: form.first for text, form in forms.items()}
             for text, address in library.handlers(shapes, self.isa, self.wave_size, self.checked).items():
                 forms[text].handler = address
+
+    def notes(self, text: bytes, places: Iterable[int]) -> bytes:
+        """What the instructions at these places are, for `learn` in another process."""
+        numbers, forms, listed = dict[str, int](), list[Any](), list[Any]()
+        for words in {text[pc : pc + size] for pc in places for size in SIZES} & self._kept.keys():
+            piece = self._kept[words]
+            if piece.form.shape not in numbers:
+                numbers[piece.form.shape] = len(forms)
+                forms.append((words, *piece.form.facts))
+            number = numbers[piece.form.shape]
+            listed.append((words, number, piece.body, piece.target, piece.parts_blocks, piece.indexing))
+        return bytes(msgpack.packb((forms, listed)))
+
+    def learn(self, notes: bytes) -> list[Piece]:
+        """Take over what another process found out: the pieces it had."""
+        forms, listed = msgpack.unpackb(notes)
+        known = list[Form]()
+        for words, shape_text, *facts in forms:
+            if shape_text not in self._forms:
+                self._forms[shape_text] = Form(partial(meaning_of, self.isa, words, 0), shape_text, *facts)
+            known.append(self._forms[shape_text])
+        for words, number, body, *rest in listed:
+            if words not in self._kept:
+                self._kept[words] = Piece(known[number], body, len(words), *rest)
+        return [self._kept[words] for words, *_ in listed]
 
     def _add(self, text: bytes, pc: int) -> Piece:
         if len(self._kept) >= MOST_KEPT:
@@ -146,8 +192,8 @@ class Pieces:
         name = shape(inst, self.isa, self.wave_size, self.checked)
         form = self._forms.get(name)
         if form is None:
-            form = self._forms[name] = Form(row, inst, name, struct.Struct(f"<{len(values)}Q"))
-        body = form.fields.pack(*values)
+            form = self._forms[name] = Form.of(row, inst, name, len(values))
+        body = _FIELDS[len(values)].pack(*values)
         target = inst.target - inst.pc if form.is_branch else None
         indexing = None if form.index_mask is None else inst.imm & form.index_mask
         parts = form.parts_blocks or (form.writes_scalars and writes_exec(row, inst))

@@ -7,8 +7,8 @@ import os
 import struct
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import blake2b
 
 from attrs import define, field
@@ -24,6 +24,7 @@ from rocmkern.emulator.translation import Translation
 from rocmkern.errors import CodeObjectError, UnsupportedInstruction
 
 EXECUTABLE = 1
+AFTER_BYTES = 256  # behind a kernel, of what names it
 RELATIVE64, ABSOLUTE64 = 13, 3
 
 
@@ -63,6 +64,18 @@ def settle() -> None:
 
 
 atexit.register(warn_of_failures)
+
+MOST_NOTED = 128  # kernels for later processes; who runs more of them tests them, each once
+_noted = list[Callable[[], None]]()
+
+
+def keep_notes() -> None:
+    """Keep what was found out of kernels' instructions."""
+    while _noted:
+        _noted.pop(0)()
+
+
+atexit.register(keep_notes)
 
 
 @define(eq=False, slots=False)
@@ -125,6 +138,7 @@ class Program:
         if heat.first:
             return heat.first
         start, end = self.extent(kernel)
+        self._recall(kernel, wave_size)
         self.translation.mark((start, *Words(self.isa, self.translation.text, start, end).branch_targets()))
         first = self.operation(self.base + kernel.entry_address, wave_size, kernel.name)
         if self.compiles:
@@ -132,9 +146,19 @@ class Program:
         heat.first = first
         return first
 
+    def _recall(self, kernel: Kernel, wave_size: int) -> None:
+        """Learn what an earlier process found out of a kernel's instructions, or tell later ones."""
+        key, store = f"pieces_{self._key(kernel)}", self.library.native.store
+        notes = None if self.checked else store.recall(key)
+        if notes is not None:
+            self.translation.learn(notes, wave_size)
+        elif not self.checked and len(_noted) < MOST_NOTED:
+            find = partial(self.translation.notes, *self.extent(kernel), wave_size)
+            _noted.append(lambda: store.keep(key, find()))
+
     def _take_known_units(self, kernel: Kernel, wave_size: int) -> None:
         """Use what earlier runs compiled. It works on operations, so what it consists of is translated."""
-        units = self.library.known_units(self._key(kernel))
+        units = self.library.known_units(f"kernel_{self._key(kernel)}")
         blocks = sorted({pc for _, blocks in units.values() for pc in blocks})
         self.translation.mark(blocks)
         for pc in blocks:
@@ -144,14 +168,13 @@ class Program:
             self._heat[kernel.name].entries = frozenset(units)
 
     def _key(self, kernel: Kernel) -> str:
-        """Names the kernel's code across processes."""
-        start, _ = self.extent(kernel)
-        state = blake2b(self._content + f"{self.isa} {start} {kernel.wave_size}".encode(), digest_size=12)
-        return "kernel_" + state.hexdigest()
-
-    @cached_property
-    def _content(self) -> bytes:
-        return blake2b(self.translation.text, digest_size=16).digest()
+        """Names the kernel's code across processes: what lies elsewhere in the module counts where it may go there."""
+        start, end = self.extent(kernel)
+        text = self.translation.text
+        within = all(start <= pc < end for pc in Words(self.isa, text, start, end).branch_targets())
+        state = blake2b(text[start : end + AFTER_BYTES] if within else text, digest_size=12)
+        state.update(f"{self.isa} {start} {end} {kernel.wave_size}".encode())
+        return state.hexdigest()
 
     def operation(self, address: int, wave_size: int, kernel: str) -> int:
         """The operation at a code address, translated now where it was not."""
@@ -249,6 +272,6 @@ class Program:
             for e in flow.entries
             if {(e, True), (e, False)} & hot.versions
         ]
-        text.install(self.library.units(self._key(kernel), builders))
+        text.install(self.library.units(f"kernel_{self._key(kernel)}", builders))
         heat.loops |= set(extra)
         heat.entries = frozenset(flow.entries)

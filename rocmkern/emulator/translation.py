@@ -82,6 +82,15 @@ class Translation:
             total += versions * bool(self._marks[pc >> 2] & WRITTEN)
         return total
 
+    def notes(self, start: int, end: int, wave_size: int) -> bytes:
+        """What the translated instructions of a kernel are, for a later process."""
+        places = [pc for pc in range(start, end, 4) if self._marks[pc >> 2] & WRITTEN]
+        return pieces(self.isa, wave_size, self.checked).notes(self.text, places)
+
+    def learn(self, notes: bytes, wave_size: int) -> None:
+        known = pieces(self.isa, wave_size, self.checked)
+        known.find_handlers(known.learn(notes), self.library)
+
     # Compiled units.
 
     def install(self, units: dict[int, int]) -> None:
@@ -200,34 +209,29 @@ class Translation:
 
     def _write(self, traces: list[Trace], known: Pieces) -> dict[int, tuple[int, int]]:
         """Writes the operations of traces; gives for each place its operation and how to mark it."""
-        join, marks = known.join, self._marks
-        size = sum(
-            piece.form.operation_bytes + (marks[pc >> 2] & LEADS and at.COUNT_BYTES)
-            for t in traces
-            for pc, piece in t.pieces
-        )
-        size += join.form.operation_bytes * sum(t.after is not None for t in traces)
-        first = where = self._room(size)
-        written = dict[int, tuple[int, int]]()
+        marks, join, written, size = self._marks, known.join, dict[int, tuple[int, int]](), 0
         for trace in traces:
             for pc, piece in trace.pieces:
                 leads = marks[pc >> 2] & LEADS
-                written[pc] = where, WRITTEN | COUNTED if leads else WRITTEN
-                where += piece.form.operation_bytes + (leads and at.COUNT_BYTES)
-            where += join.form.operation_bytes if trace.after is not None else 0
-        content, where = list[bytes](), first
+                written[pc] = size, WRITTEN | COUNTED if leads else WRITTEN
+                size += piece.form.operation_bytes + at.COUNT_BYTES if leads else piece.form.operation_bytes
+            size += 0 if trace.after is None else join.form.operation_bytes
+        where = first = self._room(size)
+        for pc, (offset, mark) in written.items():
+            written[pc] = first + offset, mark
+        content = list[bytes]()
         for trace in traces:
             for pc, piece in trace.pieces:
-                address = self.address + pc
+                form, address = piece.form, self.address + pc
                 if marks[pc >> 2] & LEADS:
                     content += (_HEAD.pack(self.units.get(pc, known.count.form.handler), 0, address), known.count.body)
                     where += at.COUNT_BYTES
                 target = 0 if piece.target is None else self._way(pc + piece.target, where, written, known)
-                content += (_HEAD.pack(piece.form.handler, target, address), piece.body)
-                where += piece.form.operation_bytes
+                content += (_HEAD.pack(form.handler, target, address), piece.body)
+                where += form.operation_bytes
             if trace.after is not None:
                 target = self._way(trace.after, where, written, known)
-                content += (_HEAD.pack(join.form.handler, target, self.address + trace.after), join.body)
+                content.append(_HEAD.pack(join.form.handler, target, self.address + trace.after))
                 where += join.form.operation_bytes
         ctypes.memmove(first, b"".join(content), size)
         return written

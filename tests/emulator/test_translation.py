@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
+from rocmkern.emulator import program as programs
 from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.native import DIGEST_BYTES, native
+from rocmkern.emulator.pieces import Pieces, pieces
 from rocmkern.emulator.translation import WRITTEN
 from rocmkern.errors import UnsupportedInstruction
 from tests.emulator.device import Bench, bench, machine
@@ -72,11 +76,10 @@ def test_every_path_is_translated_when_it_is_first_run() -> None:
         check(device, which)
 
 
-@pytest.mark.parametrize("first", [1, 2])
-def test_compiled_code_goes_on_where_nothing_is_translated(first: int) -> None:
+def test_compiled_code_goes_on_where_nothing_is_translated() -> None:
     """One path is compiled before any other ran."""
     device = bench.__wrapped__(PATHS)
-    check(device, first)
+    check(device, 1)
     device.module.program.compile(device.module.kernel("paths").kernel)
     for _ in range(2):
         check_trap(device)
@@ -140,3 +143,52 @@ def test_who_sums_behind_a_barrier_is_known_before_it_runs(target: str) -> None:
         name for name in module.program.code.kernels if module.program.expects_zeros(module.kernel(name).kernel)
     }
     assert expecting == {"behind", "calls"}
+
+
+def test_notes_of_a_kernel_spare_a_later_process_its_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of the instructions is kept at the end of a process, and what is damaged is not used."""
+    monkeypatch.setattr(programs, "_noted", [])
+    source = PATHS.replace("n = 7", "n = 8")  # of which no notes are kept yet
+    check(bench.__wrapped__(source), 1)
+    programs.keep_notes()
+
+    def decodes(*_: object) -> NoReturn:
+        raise AssertionError("decoded")
+
+    with monkeypatch.context() as later:
+        pieces.cache_clear()
+        later.setattr("rocmkern.emulator.pieces.decode", decodes)
+        device = bench.__wrapped__(source)
+        check(device, 1)
+        with pytest.raises(AssertionError, match="decoded"):
+            check(device, 2)
+    check(device, 2)
+    store, key = native().store, f"pieces_{device.module.program._key(device.module.kernel('paths').kernel)}"
+    file = store.folder / key
+    whole = file.read_bytes()
+    assert store.recall(key) == whole[DIGEST_BYTES:]
+    file.write_bytes(whole[:-1])
+    assert store.recall(key) is None
+    file.unlink()
+
+
+@pytest.mark.parametrize(("target", "wave_size"), [("gfx942", 64), ("gfx1201", 32)])
+def test_notes_say_what_decoding_says(target: str, wave_size: int) -> None:
+    """Of every instruction of a module."""
+    on = machine(target)
+    program = on.load(compile_hip(SUMS.replace("RETURNING", RETURNING[target]), target)).program
+    decoded, told = Pieces(on.isa, wave_size, False), Pieces(on.isa, wave_size, False)
+    text, places = program.translation.text, [p for k in program.code.kernels.values() for p in program.flow(k).code]
+    for place in places:
+        next(decoded.straight(text, place))
+    told.learn(decoded.notes(text, places))
+    assert len(places) > 50
+    assert told._kept.keys() == decoded._kept.keys()
+    for words, piece in decoded._kept.items():
+        same = told._kept[words]
+        assert same.form.facts == piece.form.facts
+        (row, inst), (_, first) = same.form.first(), piece.form.first()
+        assert (row.name, inst.name, len(inst.src), inst.mods) == (first.name, first.name, len(first.src), first.mods)
+        assert (same.body, same.size, same.target, same.parts_blocks, same.indexing) == (
+            piece.body, piece.size, piece.target, piece.parts_blocks, piece.indexing
+        )  # fmt: skip
