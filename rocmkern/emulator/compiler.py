@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import defaultdict
 from functools import cache
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from rocmkern.emulator.ir import host_features, target_features
 
 QUICK: Final = 0  # LLVM's levels: half the time to compile, for code that runs once for each instruction's lanes
 THOROUGH: Final = 2
+_idle: Final = defaultdict[int, list[Any]](list)  # code generators, whose first module costs a millisecond more
 
 
 @cache
@@ -43,9 +45,19 @@ def target_machine(level: int) -> Any:
 
 def compile_ir(text: str, level: int) -> bytes:
     """The object file of a module."""
+    try:
+        machine = _idle[level].pop()
+    except IndexError:
+        machine = target_machine(level)
+    try:
+        return _compiled(text, machine)
+    finally:
+        _idle[level].append(machine)
+
+
+def _compiled(text: str, machine: Any) -> bytes:
     import llvmlite.binding as llvm
 
-    machine = target_machine(level)
     module = llvm.parse_assembly(text, llvm.create_context())
     tuning = llvm.create_pipeline_tuning_options(speed_level=1)
     builder = llvm.create_pass_builder(machine, tuning)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import struct
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import llvmlite
 from attrs import define, field, frozen
-from elftools.elf.elffile import ELFFile
 
 from rocmkern.emulator.compiler import THOROUGH, attributes, compile_ir, target_machine
 from rocmkern.emulator.ir import target_features
@@ -27,6 +26,9 @@ from rocmkern.paths import cache_folder
 
 CACHE_LIMIT_BYTES: Final = 512 << 20
 DIGEST_BYTES: Final = 12
+SYMBOL_TABLE: Final = 2
+_SECTION: Final = struct.Struct("<4xI16xQQI")  # of a section's header: kind, where it lies, its size, that of its names
+_SYMBOL: Final = struct.Struct("<I2xH16x")  # name, section (0: undefined)
 
 
 @frozen
@@ -174,7 +176,6 @@ class Native:
 
     _addresses: dict[str, int] = field(factory=dict)
     _loaded: set[str] = field(factory=set)
-    _offered: set[str] = field(factory=set)
     _changed: threading.Condition = field(factory=threading.Condition)  # on all that is here; reentrant
     _under_way: set[str] = field(factory=set)  # symbols that some thread compiles
     compiled: int = 0  # functions that this process had to compile
@@ -242,7 +243,7 @@ class Native:
                 if needed in known:
                     continue
                 if self._load_from_store(needed):
-                    self._offer(needed)
+                    self._resolve(needed)
                     continue
                 assert parts is not None, f"{needed} has no builder"
                 code = parts(needed)()
@@ -261,8 +262,7 @@ class Native:
                 self._add(data)
                 self.store.write(data, some)
                 self.compiled += len(some)
-                for code in some:
-                    self._offer(code.symbol)
+                self._resolve_all(c.symbol for c in some)
 
     def _resolve_all(self, symbols: Iterable[str]) -> None:
         for symbol in symbols:
@@ -279,20 +279,14 @@ class Native:
             return True
 
     def _resolve(self, symbol: str) -> None:
-        """Link what was added."""
+        """Link what was added, and make the symbol known to objects that come later."""
+        import llvmlite.binding as llvm
+
         if symbol not in self._addresses:
             address = self.engine.get_function_address(symbol)
             assert address, f"{symbol} was not linked"
             self._addresses[symbol] = address
-
-    def _offer(self, symbol: str) -> None:
-        """Make a symbol known to objects that come later."""
-        import llvmlite.binding as llvm
-
-        if symbol not in self._offered:
-            self._resolve(symbol)
-            llvm.add_symbol(symbol, self._addresses[symbol])
-            self._offered.add(symbol)
+            llvm.add_symbol(symbol, address)
 
     def _load_from_store(self, symbol: str) -> bool:
         if symbol in self._addresses:
@@ -304,7 +298,7 @@ class Native:
         if not all(self._load_from_store(n) for n in needs):
             return False
         for needed in needs:
-            self._offer(needed)
+            self._resolve(needed)
         if name not in self._loaded:
             data = self.store.read(name)
             if data is None:
@@ -330,11 +324,19 @@ class Native:
 
 
 def undefined_symbols(data: bytes) -> list[str]:
-    """Names that an ELF object needs from elsewhere; none for other formats."""
-    if data[:4] != b"\x7fELF":
+    """Names that an ELF object of 64 bits needs from elsewhere; none for other formats."""
+    if data[:5] != b"\x7fELF\x02":
         return []
-    table = ELFFile(BytesIO(data)).get_section_by_name(".symtab")
-    return [s.name for s in table.iter_symbols() if s.name and s["st_shndx"] == "SHN_UNDEF"] if table else []
+    (table,), (entry_bytes, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
+    sections = [_SECTION.unpack_from(data, table + i * entry_bytes) for i in range(count)]
+    names = list[str]()
+    for kind, offset, size, link in sections:
+        if kind == SYMBOL_TABLE:
+            texts = sections[link][1]
+            for name, place in _SYMBOL.iter_unpack(data[offset : offset + size]):
+                if name and not place:
+                    names.append(data[texts + name : data.index(0, texts + name)].decode())
+    return names
 
 
 def module_text(codes: Iterable[Code]) -> str:
