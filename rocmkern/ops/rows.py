@@ -17,7 +17,7 @@ from rocmkern.ops.launch import context, empty, layout_info
 from rocmkern.ops.prepared import found
 from rocmkern.tensor import Tensor
 
-_WHOLE_ROW: Final = 1 << 14  # elements of a row that several passes in one launch take
+WHOLE_ROW: Final = 1 << 14  # elements of a row that several passes in one launch take
 _WITHOUT_IDENTITY: Final = ("min", "max", *INDEXED)
 IDENTITY: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": float("nan"), "logsumexp": float("-inf")}
 
@@ -75,7 +75,7 @@ def of_whole_rows(
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     layout = x.layout.permute((*kept, *axes))
     rows, columns = prod(layout.shape[: len(kept)]), prod(layout.shape[len(kept) :])
-    if not 0 < columns <= _WHOLE_ROW or not rows:
+    if not 0 < columns <= WHOLE_ROW or not rows:
         return None
     side_by_side = not _runs_along_rows(layout, len(kept))
     here = context(x.device)

@@ -1,0 +1,234 @@
+"""What few elements take by one launch is what many take by several, bit for bit save in sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rocmkern as rk
+from rocmkern.dtypes import DType
+from rocmkern.ops import fused, prepared, rows
+from tests.tensor.arrays import Array, arrays, assert_same, laid_out
+
+DTYPES = st.sampled_from([rk.uint8, rk.float16, rk.float32, rk.int64, rk.complex64, rk.complex128])
+REALS = st.sampled_from([rk.bool, rk.float32, rk.int64, rk.float8_e4m3])
+IDS = st.sampled_from([rk.int64, rk.int8, rk.uint16])
+
+
+@contextmanager
+def as_of_many() -> Iterator[None]:
+    """Operations take the way of tensors of many elements."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FEW", "FEW_WRITES", "FEW_SOUGHT", "MOST_UNIQUE"):
+            patch.setattr(fused, name, 0)
+        patch.setattr(rows, "WHOLE_ROW", 0)
+        prepared.forget()
+        yield
+    prepared.forget()
+
+
+def both_ways(operation: Callable[[], Any]) -> tuple[list[Array], list[Array]]:
+    few = operation()
+    with as_of_many():
+        many = operation()
+    return tuple([t.numpy() for t in (result if isinstance(result, tuple) else (result,))] for result in (few, many))  # type: ignore[return-value]  # of two
+
+
+def assert_both_ways_same(operation: Callable[[], Any]) -> None:
+    few, many = both_ways(operation)
+    for a, b in zip(few, many, strict=True):
+        assert_same(rk.asarray(a), b)
+
+
+def drawn_ids(draw: st.DataObject, shape: Any, length: int) -> rk.Tensor:
+    """Indices of an axis, of some integer type in some layout."""
+    dtype = draw.draw(IDS)
+    low = 0 if dtype.kind == "unsigned" else -length
+    return draw.draw(laid_out(dtype, shape, low=low, high=length - 1))[0]
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_reading_at_indices(data: st.DataObject) -> None:
+    """take, x[ids] and take_along_axis, of any layouts."""
+    t, x = data.draw(laid_out(data.draw(DTYPES), (2, 4, 3)))
+    axis = data.draw(st.integers(-3, 2))
+    ids = drawn_ids(data, data.draw(st.sampled_from([(), (5,), (2, 2)])), t.shape[axis])
+    assert_both_ways_same(lambda: rk.take(t, ids, axis=axis))
+    assert_same(rk.take(t, ids, axis=axis), np.take(x, ids.numpy(), axis=axis))
+    first = drawn_ids(data, (3,), 2)
+    assert_both_ways_same(lambda: t[first])
+    if not t.dtype.is_complex:
+        shape = [4 if a == axis % 3 else n for a, n in enumerate(t.shape)]
+        along = drawn_ids(data, tuple(shape), t.shape[axis])
+        assert_both_ways_same(lambda: rk.take_along_axis(t, along, axis=axis))
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_writing_at_indices(data: st.DataObject) -> None:
+    """Slices and single values, written and added, of any layouts."""
+    dtype = data.draw(DTYPES)
+    t, _ = data.draw(laid_out(dtype, (2, 4, 3), finite=True))
+    lines = drawn_ids(data, (6,), 4)
+    values, _ = data.draw(laid_out(dtype, (2, 6, 3), finite=True))
+    assert_both_ways_same(lambda: rk.index_copy(t, lines, values, axis=1))
+    if dtype is not rk.complex128 and dtype is not rk.complex64:
+        each = drawn_ids(data, (2, 6, 3), 4)
+        assert_both_ways_same(lambda: rk.scatter(t, each, values, axis=1))
+        assert_both_ways_same(lambda: rk.scatter_add(t, each, values, axis=1))
+    assert_both_ways_same(lambda: rk.index_add(t, lines, values, axis=1))
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_setting_items_in_place(data: st.DataObject) -> None:
+    """Into every other row of a larger tensor, of which the rest stays."""
+    dtype = data.draw(DTYPES)
+    x, values = data.draw(arrays(dtype, (8, 3))), data.draw(arrays(dtype, (5, 3)))
+    ids, value = drawn_ids(data, (5,), 4), rk.asarray(data.draw(st.sampled_from([values, values[:1]])))
+
+    def written() -> rk.Tensor:
+        target = rk.asarray(x)
+        view = target[::2]
+        view[ids] = value
+        return target
+
+    with as_of_many():
+        expected = written().numpy()
+    assert_same(written(), expected)
+    numpy = x.copy()
+    numpy[::2][ids.numpy()] = value.numpy()
+    assert_same(written(), numpy)
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_what_is_not_zero(data: st.DataObject) -> None:
+    """nonzero, count_nonzero and x[mask]."""
+    t, _ = data.draw(laid_out(data.draw(REALS), (3, 4)))
+    assert_both_ways_same(lambda: rk.nonzero(t))
+    axis = data.draw(st.sampled_from([None, 0, 1]))
+    assert_both_ways_same(lambda: rk.count_nonzero(t, axis=axis))
+    x, _ = data.draw(laid_out(data.draw(DTYPES), (3, 4, 2)))
+    mask = rk.asarray(data.draw(arrays(rk.bool, data.draw(st.sampled_from([(3,), (3, 4)])))))
+    assert_both_ways_same(lambda: x[mask])
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_sets(data: st.DataObject) -> None:
+    """The distinct values of any layout, and what is told of them; membership."""
+    dtype = data.draw(REALS)
+    t, _ = data.draw(laid_out(dtype, (3, 5)))
+    assert_both_ways_same(lambda: rk.unique_values(t))
+    assert_both_ways_same(lambda: tuple(rk.unique_all(t)))
+    sought, invert = data.draw(laid_out(dtype, (4,)))[0], data.draw(st.booleans())
+    assert_both_ways_same(lambda: rk.isin(t, sought, invert=invert))
+
+
+@pytest.mark.parametrize("dtype", [rk.float16, rk.float32, rk.float64], ids=lambda d: d.short)
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
+def test_spread(dtype: DType, axis: Any) -> None:
+    """Variances and deviations agree to a rounding or two."""
+    x = (np.random.default_rng(1).normal(size=(3, 5, 4)) + 5).astype(dtype.numpy)
+    t = rk.asarray(x)
+    for operation in (rk.var, rk.std):
+        few, many = both_ways(lambda operation=operation: operation(t, axis=axis, correction=1))
+        np.testing.assert_allclose(few[0].astype(float), many[0].astype(float), rtol=4 * np.finfo(dtype.numpy).eps)
+
+
+@pytest.mark.parametrize("dtype", [rk.float16, rk.float32, rk.float64], ids=lambda d: d.short)
+def test_attention(dtype: DType) -> None:
+    """Keys that batches share, transposed values, masks of truth and to add; all of a row masked is NaN."""
+    rng = np.random.default_rng(2)
+    q, k, v = (rk.asarray(rng.normal(size=s).astype(dtype.numpy)) for s in ((2, 3, 4, 8), (3, 5, 8), (2, 1, 6, 5)))
+    truth = rng.random((4, 5)) < 0.6
+    truth[:, 0], truth[2] = True, False
+    added = rng.normal(size=(3, 1, 5)).astype(dtype.numpy)
+    for mask in (None, rk.asarray(truth), rk.asarray(added)):
+        few, many = both_ways(lambda mask=mask: rk.scaled_dot_product_attention(q, k, rk.matrix_transpose(v), mask))
+        assert few[0].shape == (2, 3, 4, 6)
+        np.testing.assert_allclose(few[0].astype(float), many[0].astype(float), atol=16 * np.finfo(dtype.numpy).eps)
+
+
+def test_an_index_outside_is_told_alike() -> None:
+    """The same words either way, and what was to be written in place stays as it was."""
+    x, each = rk.arange(6), rk.asarray([[0, 1], [4, -9]])
+    bad = rk.asarray([1, 7, -8], dtype=rk.int16)
+    operations: list[Callable[[], object]] = [
+        lambda: rk.take(x, bad),
+        lambda: x[bad],
+        lambda: rk.one_hot(bad, 6),
+        lambda: rk.index_add(x, bad, 1),
+        lambda: rk.index_copy(x, bad, 1),
+        lambda: rk.scatter(x, bad, 1),
+        lambda: rk.scatter_add(x, bad, 1),
+        lambda: rk.take_along_axis(rk.reshape(x, (2, 3)), each, axis=1),
+        lambda: rk.scatter(rk.reshape(x, (2, 3)), each, 1, axis=1),
+        lambda: x.__setitem__(bad, 5),
+    ]
+    for operation in operations:
+        with pytest.raises(IndexError) as few:
+            operation()
+        with as_of_many(), pytest.raises(IndexError) as many:
+            operation()
+        assert str(few.value) == str(many.value)
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_one_launch() -> None:
+    """Of contiguous tensors."""
+    x, ids, q = rk.asarray([3.0, 0.0, 3.0]), rk.asarray([2, 0, 1]), rk.ones((1, 2, 4, 8))
+    m, y, mask = rk.ones((3, 3)), rk.ones((3,)), x > 0
+    operations: list[Callable[[], object]] = [
+        lambda: rk.take(x, ids),
+        lambda: x[ids],
+        lambda: x[mask],
+        lambda: x.__setitem__(ids, y),
+        lambda: rk.take_along_axis(x, ids),
+        lambda: rk.scatter(x, ids, 1.0),
+        lambda: rk.scatter_add(x, ids, x),
+        lambda: rk.index_add(x, ids, x),
+        lambda: rk.index_copy(x, ids, x),
+        lambda: rk.embedding(m, ids),
+        lambda: rk.one_hot(ids, 3),
+        lambda: rk.nonzero(m),
+        lambda: rk.count_nonzero(m, axis=0),
+        lambda: rk.unique_all(x),
+        lambda: rk.unique_values(x),
+        lambda: rk.isin(x, y),
+        lambda: rk.var(m, axis=0),
+        lambda: rk.std(x, correction=1),
+        lambda: rk.tril(m),
+        lambda: rk.triu(m.T, k=1),
+        lambda: rk.clip(x, 0, 2),
+        lambda: rk.clip(m, x, 2.0),
+        lambda: rk.normalize(m),
+        lambda: rk.scaled_dot_product_attention(q, q, q),
+    ]
+    for operation in operations:
+        operation()
+        with rk.Trace() as trace:
+            operation()
+        names = [row.kernel for row in trace.totals() for _ in range(row.launches)]
+        assert len(names) == 1, names
+
+
+def test_a_limit_of_elements() -> None:
+    """Just below and above it the values are right."""
+    for n in (fused.FEW, fused.FEW + 1):
+        x, ids = np.arange(n) % 7, np.arange(n)[::-1] % 5
+        t, at = rk.asarray(x), rk.asarray(ids)
+        assert_same(rk.take(t, at), x[ids])
+        assert_same(rk.nonzero(t)[0], np.nonzero(x)[0])
+        assert_same(t[t > 3], x[x > 3])
+        assert_same(rk.unique_values(t), np.unique(x))
+        assert_same(rk.isin(t, t[:7]), np.isin(x, x[:7]))
+        assert_same(rk.one_hot(at, 5), np.eye(5, dtype=np.float32)[ids])
