@@ -11,16 +11,17 @@ import numpy as np
 from rocmkern.dtypes import complex64, complex128, int64, part_of
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_eigen
+from rocmkern.layout import Shape
 from rocmkern.ops.casting import cast, packed
-from rocmkern.ops.composed import conj
 from rocmkern.ops.creation import eye
 from rocmkern.ops.elementwise import as_tensor, broadcast
+from rocmkern.ops.factors import qr
 from rocmkern.ops.faults import CheckOfMatrices, checked
 from rocmkern.ops.indexing import where
 from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.linear import matmul
-from rocmkern.ops.manipulation import expand_dims, matrix_transpose, squeeze
-from rocmkern.ops.matrices import largest, matrices, square_matrices, vector_norm
+from rocmkern.ops.manipulation import concat, expand_dims, squeeze
+from rocmkern.ops.matrices import adjoint, largest, matrices, square_matrices, vector_norm
 from rocmkern.ops.reduction import max, min, sum
 from rocmkern.ops.rows_binary import divide, greater, multiply
 from rocmkern.tensor import Operand, Tensor
@@ -52,6 +53,11 @@ class SVDResult(NamedTuple):
 
 _EIGENVALUES: Final = ("has eigenvalues that do not converge, or elements that are not finite", "look at isfinite(x)")
 _SINGULAR: Final = ("has singular values that do not converge, or elements that are not finite", "look at isfinite(x)")
+
+
+# From which sides on the factors of R cost less than those of the whole, with Q square and not.
+_LONG: Final = 64
+_WIDE: Final = 16
 
 
 def eigh(x: Tensor, /) -> EighResult:
@@ -145,8 +151,24 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
         unit = (eye(n, k, dtype=a.dtype, device=a.device) for n, k in ((rows, left), (right, columns)))
         u, vh = (packed(broadcast(e, (*batch, *e.shape))) for e in unit)
         return SVDResult(u, empty((*batch, short), part_of(a.dtype), a.device), vh)
+    if long >= 2 * short and long >= _LONG and (full_matrices or short >= _WIDE):
+        if rows > columns:
+            return _triangular_first(a, full_matrices, a.shape)
+        turned = _triangular_first(adjoint(a), full_matrices, a.shape)
+        return SVDResult(adjoint(turned.Vh), turned.S, adjoint(turned.U))
     u, vh = (empty((*batch, *shape), a.dtype, a.device) for shape in ((rows, left), (right, columns)))
     return SVDResult(u, _singular("svd", a, u, vh, long if full_matrices else short), vh)
+
+
+def _triangular_first(a: Tensor, full_matrices: bool, given: Shape) -> SVDResult:
+    """The factors of matrices with more rows than columns by those of their R; errors name the shape that was given."""
+    n = a.shape[-1]
+    q, r = qr(a, mode="complete" if full_matrices else "reduced")
+    square = r.view(r.layout.narrow(r.ndim - 2, 0, n))
+    u, vh = empty(square.shape, a.dtype, a.device), empty(square.shape, a.dtype, a.device)
+    s = _singular("svd", square, u, vh, n, given)
+    first, rest = (q.view(q.layout.narrow(q.ndim - 1, at, count)) for at, count in ((0, n), (n, q.shape[-1] - n)))
+    return SVDResult(concat([matmul(first, u), rest], axis=-1), s, vh)
 
 
 def svdvals(x: Tensor, /) -> Tensor:
@@ -157,7 +179,9 @@ def svdvals(x: Tensor, /) -> Tensor:
     return _singular("svdvals", matrices("svdvals", x), None, None, 0)
 
 
-def _singular(operation: str, a: Tensor, u: Tensor | None, vh: Tensor | None, kept: int) -> Tensor:
+def _singular(
+    operation: str, a: Tensor, u: Tensor | None, vh: Tensor | None, kept: int, given: Shape | None = None
+) -> Tensor:
     (rows, columns), count, device = a.shape[-2:], prod(a.shape[:-2]), a.device
     short = rows if rows < columns else columns
     values, source = empty((*a.shape[:-2], short), part_of(a.dtype), device), packed(a)
@@ -168,7 +192,7 @@ def _singular(operation: str, a: Tensor, u: Tensor | None, vh: Tensor | None, ke
     run = kernel(device, f"svd_{a.dtype.short}")
     checked(
         device,
-        CheckOfMatrices(operation, a.shape, *_SINGULAR),
+        CheckOfMatrices(operation, given or a.shape, *_SINGULAR),
         lambda status: run.run(
             plan.launch, count, rows, columns, kept, source.address, work.address, values.address, _address(u),
             _address(vh), status,
@@ -184,8 +208,7 @@ def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     """
     u, s, vh = svd(x, full_matrices=False)
     inverses = where(_above(s, x, rtol), divide(1, s), 0)
-    left, right = (matrix_transpose(conj(m) if m.dtype.is_complex else m) for m in (vh, u))
-    return matmul(multiply(left, cast(expand_dims(inverses, axis=-2), left.dtype)), right)
+    return matmul(multiply(adjoint(vh), cast(expand_dims(inverses, axis=-2), vh.dtype)), adjoint(u))
 
 
 def matrix_rank(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:

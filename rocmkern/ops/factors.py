@@ -23,7 +23,7 @@ from rocmkern.ops.faults import CheckOfMatrices, checked
 from rocmkern.ops.launch import context, empty
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import matrix_transpose, reshape
-from rocmkern.ops.matrices import diagonal, factored_floats, matrices, square_matrices
+from rocmkern.ops.matrices import adjoint, diagonal, factored_floats, matrices, square_matrices
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
 from rocmkern.ops.rows_unary import reciprocal
@@ -63,12 +63,6 @@ def _block(a: Tensor, rows: slice, columns: slice) -> Tensor:
 def _stack(x: Tensor) -> Tensor:
     """A copy of its own memory with one axis of batches."""
     return reshape(duplicate(x), (prod(x.shape[:-2]), *x.shape[-2:]))
-
-
-def _adjoint(x: Tensor) -> Tensor:
-    """The conjugate transposes; of real matrices a view."""
-    transposed = matrix_transpose(x)
-    return conj(transposed) if x.dtype.is_complex else transposed
 
 
 def _panels(count: int) -> list[tuple[int, int]]:
@@ -247,7 +241,7 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     check = CheckOfMatrices("cholesky", a.shape, *_INDEFINITE)
     checked(a.device, check, lambda status: _cholesky(work, status))
     result = reshape(work, a.shape)
-    return _adjoint(result) if upper else result
+    return adjoint(result) if upper else result
 
 
 def _cholesky(a: Tensor, status: int) -> None:
@@ -261,7 +255,7 @@ def _cholesky(a: Tensor, status: int) -> None:
         if end < n:
             below = _block(a, rest, own)
             _triangular(block, matrix_transpose(below), backward=False, unit=False, conjugated=a.dtype.is_complex)
-            _subtract_product(_block(a, rest, rest), below, _adjoint(below))
+            _subtract_product(_block(a, rest, rest), below, adjoint(below))
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
@@ -346,10 +340,10 @@ def _in_one(made: Reflections) -> ReflectionsInOne:
     v = tril(made.v, k=-1)
     ones = broadcast(scalar_tensor(1, v.dtype, v.device), made.tau.shape)
     write(ones, diagonal(v))
-    adjoint = _adjoint(v)
-    inverse = matmul(adjoint, v)
+    transposed = adjoint(v)
+    inverse = matmul(transposed, v)
     write(reciprocal(made.tau), diagonal(inverse))
-    return ReflectionsInOne(v, adjoint, inverse)
+    return ReflectionsInOne(v, transposed, inverse)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:

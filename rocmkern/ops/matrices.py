@@ -8,9 +8,10 @@ from rocmkern.dtypes import DType, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Layout, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast
+from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
 from rocmkern.ops.launch import empty
-from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, moveaxis
+from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, matrix_transpose, moveaxis
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import parts
 from rocmkern.ops.reduction import Axes, max, min, sum
@@ -43,6 +44,12 @@ def factored_floats(operation: str, x: Tensor) -> Tensor:
     if x.dtype.is_float and x.dtype.itemsize < 4:
         raise DTypeError(f"{operation}: dtype {x.dtype} is too short to factor in; use astype(float32)")
     return x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate transposes; of real matrices a view."""
+    transposed = matrix_transpose(x)
+    return conj(transposed) if x.dtype.is_complex else transposed
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:

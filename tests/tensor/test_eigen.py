@@ -163,6 +163,22 @@ def test_more_pairs_than_a_block_takes_at_once() -> None:
     assert_orthonormal(v)
 
 
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("dtype", [rk.float32, rk.complex128])
+@pytest.mark.parametrize(("rows", "columns"), [(70, 16), (16, 70)])
+def test_svd_of_long_matrices(rows: int, columns: int, dtype: DType, full: bool) -> None:
+    """Those that go by R first: of full rank and of rank 1, and the error names the shape that was given."""
+    x = np.stack([of_kind(kind, dtype, rows, columns) for kind in ("normal", "rank 1")])
+    u, s, vh = (t.numpy() for t in linalg.svd(rk.asarray(x), full_matrices=full))
+    assert (u.shape[-1], vh.shape[-2]) == ((rows, columns) if full else (16, 16))
+    assert_zero((u[..., :16] * s[:, None, :]) @ vh[..., :16, :] - x, 16 * eps(s) * norms(x))
+    assert_orthonormal(u)
+    assert_orthonormal(adjoint(vh))
+    x[1, 2, 3] = nan
+    with pytest.raises(LinAlgError, match=rf"matrix 1 of shape \(2, {rows}, {columns}\)"):
+        linalg.svd(rk.asarray(x), full_matrices=full)
+
+
 @pytest.mark.parametrize(("dtype", "small"), [(rk.float32, 1e-36), (rk.float64, 1e-200)])
 def test_singular_values_of_all_sizes(dtype: DType, small: float) -> None:
     """One whose square is no number any more has its value; its vectors are orthonormal."""
