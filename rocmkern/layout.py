@@ -279,6 +279,8 @@ def normal_shape(shape: int | Sequence[int], operation: str) -> Shape:
 
 
 def _integers(shape: int | Sequence[int], operation: str) -> Shape:
+    if shape.__class__ is int:
+        return (shape,)
     if shape.__class__ is tuple and all(n.__class__ is int for n in shape):
         return shape
     try:
@@ -289,7 +291,11 @@ def _integers(shape: int | Sequence[int], operation: str) -> Shape:
 
 def complete_shape(shape: int | Sequence[int], size: int) -> Shape:
     """The target of a reshape: one -1 stands for what is left. Raises ShapeError where the sizes differ."""
-    given = _integers(shape, "reshape")
+    return _completed(_integers(shape, "reshape"), size)
+
+
+@lru_cache(maxsize=4096)
+def _completed(given: Shape, size: int) -> Shape:
     unknown = [i for i, n in enumerate(given) if n == -1]
     if len(unknown) > 1 or any(n < -1 for n in given):
         raise ShapeError(f"reshape: shape {given}; at most one length may be -1")

@@ -174,13 +174,14 @@ def ones(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = N
 def full(
     shape: ShapeLike, fill_value: Scalar | Tensor, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
-    """A tensor of one number; its dtype is the number's by default: bool, int64, float32 or complex64.
+    """A tensor of one number; its dtype is the number's by default: of Python's bool, int64, float32 or complex64.
 
     Raises DTypeError for a number of a kind that the dtype can't hold, ScalarRangeError beyond an integer's range.
     """
+    own = fill_value.dtype if isinstance(fill_value, Tensor) else scalar_dtype(fill_value)
     if isinstance(fill_value, Tensor | np.generic):
         fill_value = fill_value.item()
-    wanted = scalar_dtype(fill_value) if dtype is None else as_dtype(dtype)
+    wanted = own if dtype is None else as_dtype(dtype)
     if isinstance(fill_value, float) and not (wanted.is_float or wanted.is_complex):
         raise DTypeError(f"full: {fill_value!r} for dtype {wanted}; use an integer or a float dtype")
     check_range(fill_value, wanted, "full")

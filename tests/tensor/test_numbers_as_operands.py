@@ -122,6 +122,8 @@ def test_numpys_numbers_beside_others_than_tensors() -> None:
     assert rk.where(flags, np.int8(1), np.int16(2)).tolist() == [1, 2]
     assert rk.result_type(rk.float32, np.float64(1)) is rk.float64
     assert rk.result_type(np.int8(1), 3) is rk.int8
+    assert rk.full((2,), np.float64(3)).dtype is rk.float64
+    assert rk.full((2,), np.int8(3), dtype=rk.float16).dtype is rk.float16
     assert rk.clip(x, np.float64(2), np.float32(2.25)).tolist() == [2.0, 2.25]
     assert (x + ml_dtypes.bfloat16(1)).tolist() == [2.5, 3.5]
     assert (x.astype(rk.bfloat16) * ml_dtypes.bfloat16(2)).dtype is rk.bfloat16
