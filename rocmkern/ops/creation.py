@@ -319,7 +319,8 @@ def linspace(
     last = stop if num > 1 else start
     if not wanted.is_float:
         numbers = _ramp(num, start, step, last, float64, device)
-        return cast(floor(numbers) if wanted.is_integer else numbers, wanted)
+        rounds = wanted.is_integer and min(start, stop) < 0  # else a cast is the same
+        return cast(floor(numbers) if rounds else numbers, wanted)
     return _ramp(num, start, step, last, wanted, device)
 
 

@@ -300,6 +300,7 @@ def _scatter(selected: Selection, source: Tensor, *, unique: bool) -> None:
     """
     if not source.size:
         return
+    selected.view.device.settle()  # an offset does not tell that its index was outside
     offsets = reshape(packed(_offsets(selected)), -1)
     target, values = selected.view, reshape(source, -1)
     if not unique:

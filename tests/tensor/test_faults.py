@@ -12,7 +12,7 @@ import pytest
 
 import rocmkern as rk
 from rocmkern.errors import KernelIndexError
-from rocmkern.ops import faults
+from rocmkern.ops import faults, fused
 from rocmkern.runtime.deferred import DeferredChecks
 from tests.hip_double import Double
 
@@ -24,6 +24,17 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[rk.Device]:
     device = rk.Device()
     yield device
     device.settle()
+
+
+@pytest.mark.parametrize("few", [fused.FEW, 0])
+def test_a_write_outside_its_tensor_is_not_done(late: rk.Device, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """What lies before and behind a view stays as it is, and so does the view."""
+    monkeypatch.setattr(fused, "FEW", few)
+    x = rk.zeros((9,), device=late)
+    with pytest.raises(IndexError, match=r"index: index 4 at position 1 on axis 0 of length 3; use -3\.\.2"):
+        x[3:6][rk.asarray([1, 4], device=late)] = 5.0
+        late.synchronize()
+    assert x.tolist() == [0.0] * 9
 
 
 WAITS: dict[str, Callable[[rk.Tensor, rk.Device], Any]] = {
