@@ -30,9 +30,8 @@ from rocmkern.ops.rows_unary import reciprocal
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
-_PANEL: Final = (
-    32  # columns; twice as many would leave half the work to single blocks, half as many too much to launches
-)
+# Columns of a panel: twice as many would leave more of the work to single blocks, half as many more to launches.
+_PANEL: Final = 32
 _SINGULAR: Final = ("is singular at pivot {pivot}", "use pinv, or add to its diagonal")
 _INDEFINITE: Final = ("is not positive definite at pivot {pivot}", "add to its diagonal, or use eigh")
 
