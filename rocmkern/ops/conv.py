@@ -9,12 +9,12 @@ from typing import Any
 from rocmkern.dtypes import float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_conv
-from rocmkern.layout import normal_integer
+from rocmkern.layout import made, normal_integer
 from rocmkern.ops import tuned
 from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
 from rocmkern.ops.launch import context, empty, kernel, layout_info
-from rocmkern.ops.manipulation import expand_dims, reshape, squeeze
+from rocmkern.ops.manipulation import reshape
 from rocmkern.ops.prepared import Key, found
 from rocmkern.ops.rows_binary import add
 from rocmkern.tensor import Tensor
@@ -111,7 +111,7 @@ def conv1d(
     result = conv2d(
         image, kernels, bias, stride=(1, stride), padding=(0, padding), dilation=(1, dilation), groups=groups
     )
-    return squeeze(result, 2)
+    return _as_signal(result)
 
 
 def conv_transpose1d(
@@ -137,7 +137,7 @@ def conv_transpose1d(
         dilation=(1, dilation),
         groups=groups,
     )
-    return squeeze(result, 2)
+    return _as_signal(result)
 
 
 def avg_pool2d(
@@ -299,7 +299,13 @@ def _pointers(images: Tensor, kernels: Tensor) -> tuple[int, int, int]:
 def _as_image(name: str, x: Tensor) -> Tensor:
     if as_tensor(name, x).ndim != 3:
         raise ShapeError(f"{name}: shape {x.shape}; it takes three dimensions")
-    return expand_dims(x, axis=2)
+    (b, c, n), strides = x.layout.shape, x.layout.strides
+    return x.view(made((b, c, 1, n), (*strides[:2], 0, strides[2]), x.layout.offset))
+
+
+def _as_signal(image: Tensor) -> Tensor:
+    (b, c, _, n), strides = image.layout.shape, image.layout.strides
+    return image.view(made((b, c, n), (*strides[:2], strides[3]), image.layout.offset))
 
 
 def _finished(name: str, result: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
