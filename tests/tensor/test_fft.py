@@ -118,10 +118,24 @@ def test_rows_do_not_mix(n: int) -> None:
 
 
 def test_imaginary_parts_that_count_for_nothing() -> None:
-    """irfft ignores those of the first element and, where n is even, of the last: NumPy does."""
-    x = numbers(rk.complex128, (9,), 3)
-    for n in (16, 15, 1):
-        close("irfft", rk.fft.irfft(rk.asarray(x), n=n), np.fft.irfft(x, n=n), rk.complex128, 16)
+    """irfft ignores those of the first element and, where n is even, of element n/2, even NaN: NumPy does."""
+    for n in (94, 93, 64, 63, 2, 1):
+        x = numbers(rk.complex128, (48,), 3)
+        x[0] = complex(1, np.nan)
+        if n % 2 == 0:
+            x[n // 2] = complex(2, np.nan)
+        close("irfft", rk.fft.irfft(rk.asarray(x), n=n), np.fft.irfft(x, n=n), rk.complex128, n)
+
+
+@pytest.mark.parametrize("m", [1, 4, 5])
+def test_what_lies_behind_a_row_is_not_read(m: int) -> None:
+    """Rows that are filled with zeros end where they end, whatever memory holds after them."""
+    x = numbers(rk.float64, (3, 9), 2)
+    row = rk.asarray(x)[:, :m]
+    for n in (6, 7, 8, 34):
+        close("rfft", rk.fft.rfft(row, n=n), np.fft.rfft(x[:, :m], n=n), rk.float64, n)
+        close("irfft", rk.fft.irfft(row, n=n), np.fft.irfft(x[:, :m], n=n), rk.float64, n)
+        close("fft", rk.fft.fft(row, n=n), np.fft.fft(x[:, :m], n=n), rk.float64, n)
 
 
 @settings(max_examples=25)
