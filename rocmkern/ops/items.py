@@ -67,6 +67,10 @@ def get_item(x: Tensor, key: Any, /) -> Tensor:
         return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0) if found is None else found
     if isinstance(key, Tensor) and key.dtype.is_integer and as_tensor("index", x).ndim:
         return slices_at(x, key, 0, "index")
+    if isinstance(key, tuple) and len(key) == x.ndim == 2 and all(isinstance(e, Tensor) for e in key):
+        few = _places(x, *key)
+        if few is not None:
+            return few
     selected = _selected(x, key)
     if isinstance(selected, Tensor):
         return selected
@@ -79,6 +83,17 @@ def get_item(x: Tensor, key: Any, /) -> Tensor:
     merged = reshape(front, (prod(front.shape[: len(axes)]), *front.shape[len(axes) :]))
     flat = _linear(selected.ids, [selected.view.shape[a] for a in axes])
     return _placed(select(merged, flat, 0), 0, flat.ndim, selected.place)
+
+
+def _places(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor | None:
+    """Few elements of a matrix at as many rows and columns: the rows, and of each its column."""
+    if rows.shape != columns.shape or not (rows.dtype.is_integer and columns.dtype.is_integer):
+        return None
+    for ids in (rows, columns):
+        same_device("index", x.device, ids)
+    taken = fused.take(x, reshape(rows, -1), 0, "index")
+    found = None if taken is None else fused.take_along_axis(taken, reshape(columns, (-1, 1)), 1, "index")
+    return None if found is None else reshape(found, rows.shape)
 
 
 def set_item(x: Tensor, key: Any, value: Operand, /) -> None:

@@ -62,6 +62,8 @@ def test_reading_at_indices(data: st.DataObject) -> None:
     ids = drawn_ids(data, data.draw(st.sampled_from([(), (5,), (2, 2)])), t.shape[axis])
     assert_both_ways_same(lambda: rk.take(t, ids, axis=axis))
     assert_same(rk.take(t, ids, axis=axis), np.take(x, ids.numpy(), axis=axis))
+    rows, columns = drawn_ids(data, (2, 3), 4), drawn_ids(data, (2, 3), 3)
+    assert_both_ways_same(lambda: t[1][rows, columns])
     first = drawn_ids(data, (3,), 2)
     assert_both_ways_same(lambda: t[first])
     if not t.dtype.is_complex:
@@ -173,6 +175,8 @@ def test_an_index_outside_is_told_alike() -> None:
         lambda: rk.take_along_axis(rk.reshape(x, (2, 3)), each, axis=1),
         lambda: rk.scatter(rk.reshape(x, (2, 3)), each, 1, axis=1),
         lambda: x.__setitem__(bad, 5),
+        lambda: rk.reshape(x, (2, 3))[each, each],
+        lambda: rk.reshape(x, (2, 3))[each * 0, each],
     ]
     for operation in operations:
         with pytest.raises(IndexError) as few:
