@@ -8,6 +8,7 @@ from typing import Final
 from rocmkern.dtypes import bool_, int64
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
+from rocmkern.kernels.families.ternary import CONDITIONS
 from rocmkern.kernels.plans import BLOCK
 from rocmkern.layout import broadcast_shapes, normal_axis, normal_integer
 from rocmkern.ops import fused, prepared
@@ -74,7 +75,7 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
         launch = prepared.found(key)
         if launch is not None:
             return launch.run(condition.device, *[t.address for t in (condition, x1, x2) if isinstance(t, Tensor)])
-    truth = cast(as_tensor("where", condition), bool_)
+    truth = condition if as_tensor("where", condition).dtype in CONDITIONS else cast(condition, bool_)
     dtype = common_dtype(x.dtype if isinstance(x, Tensor) else x for x in (x1, x2))
     left, right = operand("where", x1, dtype, truth.device), operand("where", x2, dtype, truth.device)
     shape = broadcast_shapes(truth.shape, left.shape, right.shape)
@@ -85,7 +86,7 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     if dtype.is_complex or any(isinstance(given, Tensor) and used is not given for used, given in pairs):
         key = None
     fixed = tuple(not isinstance(given, Tensor) for _, given in pairs)
-    elementwise(f"where_bool_{target.dtype.short}", target, (mask, *choices), key=key, fixed=fixed)
+    elementwise(f"where_{truth.dtype.short}_{target.dtype.short}", target, (mask, *choices), key=key, fixed=fixed)
     return out
 
 

@@ -154,10 +154,11 @@ def test_take_and_take_along_axis(data: st.DataObject) -> None:
 @settings(max_examples=40)
 @given(st.data())
 def test_where_equals_numpy(data: st.DataObject) -> None:
-    """Conditions, tensors of two dtypes and numbers broadcast together."""
+    """Conditions of any dtype, tensors of two dtypes and numbers broadcast together."""
     dtype, other = data.draw(DTYPES), data.draw(DTYPES)
     t, x = data.draw(laid_out(dtype, st.just((3, 4))))
-    c, condition = data.draw(laid_out(rk.bool_, st.sampled_from([(3, 4), (4,), (3, 1), ()])))
+    kind = data.draw(st.sampled_from([rk.bool_, rk.int64, rk.float32]))
+    c, condition = data.draw(laid_out(kind, st.sampled_from([(3, 4), (4,), (3, 1), ()])))
     u, y = data.draw(laid_out(dtype, st.sampled_from([(3, 4), (1, 4), ()])))
     assert_same(rk.where(c, t, u), np.where(condition, x, y), dtype)
     number = True if dtype.kind == "bool" else 1
