@@ -75,8 +75,14 @@ def block_product(x: rk.Tensor, weight: rk.Tensor, format: str) -> rk.Tensor:
     return rk.quantize(weight, format).matmul(x)
 
 
-INDICES = np.random.default_rng(0).permutation(40)[None].repeat(30, 0)
-WHOLE = whole(np.float32, 30, 40)
+def exact_square(n: int) -> Array:
+    """A matrix whose Cholesky factor has whole numbers, and powers of two on its diagonal."""
+    lower = np.tril(whole(np.float64, n, n), -1) + np.diag(np.resize([1.0, 2, 4], n))
+    return lower @ lower.T
+
+
+INDICES = np.random.default_rng(0).permutation(400)[None].repeat(30, 0)
+WHOLE = whole(np.float32, 30, 400)
 CASES = (
     *(Case(f, floats(t, 40, 50), floats(t, 50)) for f in (rk.add, rk.multiply, rk.divide) for t in FLOATS[::2]),
     *(Case(f, floats(np.float64, 999), floats(np.float64, 1)) for f in (rk.divide, rk.maximum, rk.less)),
@@ -90,7 +96,8 @@ CASES = (
     *(Case(f, integers(np.int32, 7, 1100), axis=1) for f in (rk.sum, rk.cumulative_sum)),
     Case(rk.sum, whole(np.float16, 70, 90), axis=0),
     Case(rk.top_k, floats(np.float32, 5, 700), 9),
-    Case(rk.take_along_axis, floats(np.float16, 30, 40), INDICES, axis=1),
+    Case(rk.take_along_axis, floats(np.float16, 30, 400), INDICES, axis=1),
+    Case(rk.nonzero, integers(np.int8, 90, 200) > 100),
     *(Case(f, WHOLE, INDICES, WHOLE + 1, axis=1) for f in (rk.scatter, rk.scatter_add)),
     *(Case(rk.matmul, whole(t, 70, 65), whole(t, 65, 130)) for t in (*FLOATS, np.int8)),
     Case(rk.conv2d, whole(np.float32, 2, 5, 17, 19), whole(np.float32, 7, 5, 3, 3), padding=1),
@@ -101,6 +108,11 @@ CASES = (
     Case(filled, floats(np.float64, 300)),
     Case(rk.permute_dims, floats(np.float16, 33, 65), (1, 0)),
     Case(rk.multiply, whole(np.complex64, 99), whole(np.complex64, 99)),
+    Case(rk.clip, floats(np.float32, 700), -1.0, 1.0),
+    *(Case(f, floats(np.float16, 12, 15)) for f in (rk.tril, rk.nonzero)),
+    Case(rk.fft.fft, whole(np.complex64, 40, 4)),
+    Case(rk.linalg.cholesky, exact_square(40)),
+    Case(rk.linalg.eigvalsh, np.diag(whole(np.float32, 30))),
 )  # fmt: skip
 
 
