@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -91,6 +92,14 @@ def memory_holds_garbage() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MemoryPool, "acquire", filled)
         yield
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt: a shell starts what it puts in the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -114,6 +114,7 @@ def test_an_interrupted_launch_waits_for_its_helpers(monkeypatch: pytest.MonkeyP
     check(device)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_work_goes_on_where_the_waiting_is_interrupted() -> None:
     """Its caller is told at once."""
     begun, go, done = (threading.Event() for _ in range(3))

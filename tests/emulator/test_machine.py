@@ -195,6 +195,7 @@ def test_deadlocked_barrier_is_named(target: str) -> None:
     assert flag[0] == 2
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_keyboard_interrupt_stops_a_kernel() -> None:
     """Ctrl-C ends a launch that never would."""
     device = bench(SPIN)

@@ -272,8 +272,8 @@ def test_typed_instructions_number_formats_as_llvm_does(target: str) -> None:
     lines = [f"tbuffer_load_format_x v10, off, s[44:47], s48 format:{spelled(target, *pair)}" for pair in pairs]
     program = bench(target, {"all": "\n ".join(lines)}).module.program
     address, size = program.code.symbols["all"]
-    start = address + program.base - program.text_start
-    found = [i for i in decode_range(isa(target), program.text, start, start + size) if i.encoding == "MTBUF"]
+    start, text = address + program.base - program.translation.address, program.translation.text
+    found = [i for i in decode_range(isa(target), text, start, start + size) if i.encoding == "MTBUF"]
     assert [codes(isa(target))[instruction_word(isa(target), i.mods.format) >> 12] for i in found] == pairs
     assert len(pairs) >= 63
 
