@@ -252,12 +252,13 @@ def plot(found: list[Row], title: str, path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(9, 0.32 * len(found) + 1.5), layout="constrained")
     at = np.arange(len(found))
-    for offset, library, colour in ((-0.2, "ours", "#2a7"), (0.2, "torch", "#c74")):
-        axes.barh(at + offset, [row.share.get(library, 0) for row in found], 0.38, label=library, color=colour)
+    for offset, library, colour in ((-0.27, "ours", "#2a7"), (0, "torch", "#c74"), (0.27, "cupy", "#68b")):
+        axes.barh(at + offset, [row.share.get(library, 0) for row in found], 0.26, label=library, color=colour)
     axes.set_yticks(at, [row.name for row in found], fontsize=7)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set(xlabel="share of the copy rate (products: of PyTorch's rate)", title=title)
     axes.legend()
+    axes.margins(y=0.005)
     axes.invert_yaxis()
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
