@@ -2,7 +2,8 @@
 // with one shift to Schur form, back substitution. Each rotation of a QR step takes one barrier.
 #pragma once
 
-#include "jacobi.hpp"
+#include "numbers.hpp"
+#include "team.hpp"
 
 namespace rk {
 
@@ -61,8 +62,14 @@ RK_DEVICE void to_hessenberg(c128 *h, c128 *q, c128 *reflector, u32 n, Team &who
     }
 }
 
-// [[c, s], [-conj(s), c]] that turns (x, y) into (·, 0).
-RK_DEVICE Rotation<c128> annihilating(c128 x, c128 y) {
+// [[c, s], [-conj(s), c]]
+struct Givens {
+    f64 c;
+    c128 s;
+};
+
+// The one that turns (x, y) into (·, 0).
+RK_DEVICE Givens annihilating(c128 x, c128 y) {
     const f64 scale = power_of_two<f64>(exponent_to_one(maximum(larger_size(x), larger_size(y))));
     const c128 p = times_real(x, scale), q = times_real(y, scale);
     const f64 first = squared(p), second = squared(q);
@@ -76,13 +83,13 @@ RK_DEVICE Rotation<c128> annihilating(c128 x, c128 y) {
     return {first * inverse, times_real(product(p, conjugate(q)), inverse)};
 }
 
-RK_DEVICE void rotate_rows(const Rotation<c128> &by, c128 &x, c128 &y) {
+RK_DEVICE void rotate_rows(const Givens &by, c128 &x, c128 &y) {
     const c128 first = plus_product(times_real(x, by.c), by.s, y);
     y = minus_product(times_real(y, by.c), conjugate(by.s), x);
     x = first;
 }
 
-RK_DEVICE void rotate_columns(const Rotation<c128> &by, c128 &x, c128 &y) {
+RK_DEVICE void rotate_columns(const Givens &by, c128 &x, c128 &y) {
     const c128 first = plus_product(times_real(x, by.c), conjugate(by.s), y);
     y = minus_product(times_real(y, by.c), by.s, x);
     x = first;
@@ -98,7 +105,7 @@ RK_DEVICE c128 shift_of(const c128 *h, u32 n, u32 last) {
 }
 
 // One QR step on the rows and columns first … last of a Hessenberg matrix. `next` are two rotations in LDS.
-RK_DEVICE void qr_step(c128 *h, c128 *q, u32 n, u32 first, u32 last, bool odd, Rotation<c128> *next) {
+RK_DEVICE void qr_step(c128 *h, c128 *q, u32 n, u32 first, u32 last, bool odd, Givens *next) {
     const u32 self = block_thread(), threads = block_threads();
     // Eigenvalues alone need no more than the block itself.
     const u32 top = q == nullptr ? first : 0, end = q == nullptr ? last + 1 : n;
@@ -113,7 +120,7 @@ RK_DEVICE void qr_step(c128 *h, c128 *q, u32 n, u32 first, u32 last, bool odd, R
     }
     barrier();
     for (u32 k = first; k < last; ++k) {
-        const Rotation<c128> by = next[k & 1];
+        const Givens by = next[k & 1];
         c128 *upper = h + static_cast<u64>(k) * n, *lower = upper + n;
         for (u32 j = k + 2 + self; j < end; j += threads) {
             rotate_rows(by, upper[j], lower[j]);
@@ -152,7 +159,7 @@ struct LargerNumber {
 
 // Upper triangular form, or with no `q` at least its diagonal.
 RK_DEVICE bool to_schur(c128 *h, c128 *q, u32 n, f64 norm, Team &whole) {
-    __shared__ Rotation<c128> next[2];
+    __shared__ Givens next[2];
     u32 last = n - 1, step = 0;
     while (last > 0) {
         u32 first = 0;

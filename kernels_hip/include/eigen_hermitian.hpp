@@ -17,7 +17,7 @@ RK_DEVICE void rotate_diagonal(T *a, Rotation<T> *rotations, u32 n, u32 turn, re
         T *first = a + static_cast<u64>(pair.p) * n, *second = a + static_cast<u64>(pair.q) * n;
         const T b = first[pair.q];
         const F size = sqrt(squared(b));
-        Rotation<T> by = {1, number<T>(0)};
+        Rotation<T> by = {0, number<T>(0)};
         if (size > negligible) {
             F tangent;
             const F upper = real_part(first[pair.p]), lower = real_part(second[pair.q]);
@@ -38,7 +38,7 @@ RK_DEVICE void rotate_blocks(T *a, const Rotation<T> *rotations, u32 n, u32 turn
         const Pair rows = pair_of(k, turn, n);
         const Rotation<T> of_rows = rotations[k];
         // The rows of J^H·B are the columns of B^H·J, conjugated.
-        const Rotation<T> mirrored = {of_rows.c, conjugate(of_rows.s)};
+        const Rotation<T> mirrored = {of_rows.lacking, conjugate(of_rows.s)};
         T *first = a + static_cast<u64>(rows.p) * n, *second = a + static_cast<u64>(rows.q) * n;
         for (u32 l = k + 1 + team.rank; l < n / 2; l += team.width) {
             const Pair columns = pair_of(l, turn, n);
@@ -95,7 +95,8 @@ RK_DEVICE bool jacobi(T *a, T *v, Rotation<T> *rotations, u32 n, real_of<T> negl
 }
 
 // The lower triangle of each x decides. Values ascend; vectors, where wanted, are columns. Where the
-// sweeps did not suffice, `status` falls to the matrix times 2^32. What is not finite makes everything NaN. `work` holds 2·(n + 1)² + n + 1 elements a workgroup.
+// sweeps did not suffice, `status` falls to the matrix times 2^32. What is not finite makes everything NaN. `work` holds
+// 2·(n + 1)² + n + 1 elements a workgroup.
 template <typename T>
 RK_DEVICE void eigen_hermitian(u64 count, u32 n, const T *x, T *work, real_of<T> *values, T *vectors, u64 *status) {
     using F = real_of<T>;

@@ -21,10 +21,11 @@ RK_DEVICE Pair pair_of(u32 k, u32 step, u32 n) {
     return {k == 0 ? ring : above < ring ? above : above - ring, below < ring ? below : below - ring};
 }
 
-// J = [[c, s], [-conj(s), c]]
+// J = [[c, s], [-conj(s), c]], of the cosine only what it lacks of 1: a small angle's would round to 1, and columns that
+// many such rotations touch would lose their length.
 template <typename T>
 struct Rotation {
-    real_of<T> c;
+    real_of<T> lacking;
     T s;
 };
 
@@ -34,15 +35,25 @@ RK_DEVICE Rotation<T> diagonalizing(real_of<T> a, T b, real_of<T> d, real_of<T> 
     using F = real_of<T>;
     const F ratio = (d - a) / (2 * size);
     tangent = copysign(F(1), ratio) / (fabs(ratio) + sqrt(1 + ratio * ratio));
-    const F c = 1 / sqrt(1 + tangent * tangent);
-    return {c, times_real(b, tangent * c / size)};
+    const F c = 1 / sqrt(1 + tangent * tangent), sine = tangent * c;
+    return {sine * sine / (1 + c), times_real(b, sine / size)};
+}
+
+// x times 1 − lacking.
+template <typename T>
+RK_DEVICE T shortened(T x, real_of<T> lacking) {
+    if constexpr (is_complex<T>) {
+        return {fma(-lacking, x.re, x.re), fma(-lacking, x.im, x.im)};
+    } else {
+        return fma(-lacking, x, x);
+    }
 }
 
 // The pair of columns times J.
 template <typename T>
 RK_DEVICE void rotate(Rotation<T> by, T &x, T &y) {
-    const T first = minus_product(times_real(x, by.c), conjugate(by.s), y);
-    y = plus_product(times_real(y, by.c), by.s, x);
+    const T first = minus_product(shortened(x, by.lacking), conjugate(by.s), y);
+    y = plus_product(shortened(y, by.lacking), by.s, x);
     x = first;
 }
 

@@ -62,7 +62,7 @@ RK_DEVICE bool orthogonalize(T *g, T *v, u32 length, u32 n, const Team &team) {
             if (x >= least && y >= least && square > negligible * negligible * x * y) {
                 f64 tangent;
                 const Rotation<W> exact = diagonalizing(x, sums.inner, y, sqrt(square), tangent);
-                const Rotation<T> by = {static_cast<real_of<T>>(exact.c), in_precision<T>(exact.s)};
+                const Rotation<T> by = {static_cast<real_of<T>>(exact.lacking), in_precision<T>(exact.s)};
                 rotate_lines(by, first, second, length, team);
                 if (v != nullptr) {
                     rotate_lines(by, v + static_cast<u64>(pair.p) * n, v + static_cast<u64>(pair.q) * n, n, team);

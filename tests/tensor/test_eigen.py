@@ -152,6 +152,14 @@ def test_eig(data: st.DataObject | None, dtype: DType, batch: tuple[int, ...], n
     assert linalg.eigvals(a).shape == w.shape
 
 
+def test_thousands_of_rotations_keep_vectors_orthonormal() -> None:
+    """Rounding adds up like a random walk, √n: cosines rounded to 1 would make it grow with n."""
+    n = 96
+    x = np.random.default_rng(n).standard_normal((n, n)).astype(np.float32)
+    v = linalg.eigh(rk.asarray(x + x.T)).eigenvectors.numpy().astype(np.float64)
+    assert_zero(v.T @ v - np.eye(n), 4 * n**0.5 * eps(x))
+
+
 def test_more_pairs_than_a_block_takes_at_once() -> None:
     """What 256 threads do in one go ends at 64 columns."""
     x = normal(rk.float32, 70, 66)
