@@ -11,20 +11,10 @@ from rocmkern.kernels.families.linalg import FACTORED
 from rocmkern.kernels.plans_eigen import MatricesPlan
 from rocmkern.runtime import Device
 from tests.kernels.launching import Array, run
+from tests.matrices import adjoint, normal
 
 EVERY = pytest.mark.parametrize("t", FACTORED, ids=lambda t: t.short)
 CLEAN = (1 << 64) - 1
-
-
-def normal(t: DType, *shape: int) -> Array:
-    rng = np.random.default_rng(shape)
-    x = rng.standard_normal((*shape, 2))
-    values: Array = (x[..., 0] + 1j * x[..., 1] if t.is_complex else x[..., 0]).astype(t.numpy)
-    return values
-
-
-def adjoint(x: Array) -> Array:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def assert_zero(residual: Array, n: int) -> None:

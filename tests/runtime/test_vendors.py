@@ -78,6 +78,16 @@ def test_launches_of_threads_do_not_mix(side: Side) -> None:
     assert arrived == {f"{n}{f'0{n}' * 7}": 200 for n in range(1, 9)}
 
 
+def test_launches_of_one_geometry_with_blocks_of_other_lengths(side: Side) -> None:
+    """What a thread keeps of a launch fits the length that the next one brings."""
+    function = side.store_one()
+    for block in (bytes([3]) * 8, bytes([1]) * 24, bytes([2]) * 8):
+        function.launch_packed(block, grid=1, block=64)
+    words = [line.split() for line in side.double.log(side.launch)]
+    assert [line[line.index("arguments") + 1] for line in words] == ["8", "24", "8"]
+    assert [line[-1] for line in words] == [f"{n}{f'0{n}' * 7}" for n in (3, 1, 2)]
+
+
 def test_every_call_is_made_on_the_objects_device(side: Side) -> None:
     """With several devices, memory, streams and launches go to the device they belong to, whatever was used last."""
     memory, functions = [], [side.store_one(n) for n in (0, 1)]

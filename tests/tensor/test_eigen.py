@@ -16,6 +16,7 @@ from rocmkern.dtypes import DType, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels.families.linalg import FACTORED
 from rocmkern.linalg import LinAlgError
+from tests.matrices import adjoint, exactly, normal
 from tests.tensor.arrays import Array, relaid
 
 FEW = settings(max_examples=12, deadline=None)
@@ -24,10 +25,6 @@ BATCHES = st.sampled_from([(), (1,), (3,), (0,), (2, 2)])
 SIDES = st.integers(0, 20)
 SCALES = st.sampled_from([1.0, 1e-30, 1e30])
 KINDS = st.sampled_from(["normal", "diagonal", "repeated", "rank 1", "zero", "graded"])
-
-
-def adjoint(x: Array) -> Array:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def eps(x: Array) -> float:
@@ -49,17 +46,6 @@ def assert_zero(residual: Array, bound: Array | float) -> None:
 def assert_orthonormal(columns: Array) -> None:
     n = columns.shape[-2]
     assert_zero(adjoint(columns) @ columns - np.eye(columns.shape[-1]), 8 * max(n, 1) * eps(columns))
-
-
-def exactly(x: Array) -> Array:
-    wide: Array = x.astype(np.clongdouble)
-    return wide
-
-
-def normal(dtype: DType, *shape: int) -> Array:
-    x = np.random.default_rng(shape).standard_normal((*shape, 2))
-    values: Array = (x[..., 0] + 1j * x[..., 1] if dtype.is_complex else x[..., 0]).astype(dtype.numpy)
-    return values
 
 
 def of_kind(kind: str, dtype: DType, *shape: int) -> Array:

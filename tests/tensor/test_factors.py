@@ -16,6 +16,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels.families.linalg import FACTORED
 from rocmkern.linalg import LinAlgError
 from rocmkern.ops import faults
+from tests.matrices import adjoint, exactly, normal
 from tests.tensor.arrays import Array, relaid
 
 FEW = settings(max_examples=5, deadline=None)
@@ -23,17 +24,6 @@ DTYPES = st.sampled_from(FACTORED)
 BATCHES = st.sampled_from([(), (1,), (3,), (0,), (2, 2)])
 SIDES = st.one_of(st.integers(0, 9), st.integers(0, 40))
 TINY = {"f32": 1e-40, "c64": 1e-40, "f64": 1e-310, "c128": 1e-310}
-
-
-def normal(dtype: DType, *shape: int) -> Array:
-    rng = np.random.default_rng(shape)
-    x = rng.standard_normal((*shape, 2))
-    values: Array = (x[..., 0] + 1j * x[..., 1] if dtype.is_complex else x[..., 0]).astype(dtype.numpy)
-    return values
-
-
-def adjoint(x: Array) -> Array:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def size(x: Array) -> float:
@@ -44,11 +34,6 @@ def assert_zero(residual: Array, scale: float, dtype: DType, n: int) -> None:
     """Within some roundings of n products of that size."""
     assert np.isfinite(residual).all()
     assert size(residual) <= 8 * max(n, 1) * float(np.finfo(dtype.numpy).eps) * scale
-
-
-def exactly(x: Array) -> Array:
-    wide: Array = x.astype(np.clongdouble if np.iscomplexobj(x) else np.longdouble)
-    return wide
 
 
 @FEW

@@ -33,11 +33,14 @@ def as_of_many() -> Iterator[None]:
     prepared.forget()
 
 
+def arrays_of(result: Any) -> list[Array]:
+    return [t.numpy() for t in (result if isinstance(result, tuple) else (result,))]
+
+
 def both_ways(operation: Callable[[], Any]) -> tuple[list[Array], list[Array]]:
-    few = operation()
+    few = arrays_of(operation())
     with as_of_many():
-        many = operation()
-    return tuple([t.numpy() for t in (result if isinstance(result, tuple) else (result,))] for result in (few, many))  # type: ignore[return-value]  # of two
+        return few, arrays_of(operation())
 
 
 def assert_both_ways_same(operation: Callable[[], Any]) -> None:
@@ -158,6 +161,15 @@ def test_attention(dtype: DType) -> None:
         few, many = both_ways(lambda mask=mask: rk.scaled_dot_product_attention(q, k, rk.matrix_transpose(v), mask))
         assert few[0].shape == (2, 3, 4, 6)
         np.testing.assert_allclose(few[0].astype(float), many[0].astype(float), atol=16 * np.finfo(dtype.numpy).eps)
+
+
+@pytest.mark.parametrize("keys", [fused.MOST_KEYS, fused.MOST_KEYS + 1])
+def test_attention_to_as_many_keys_as_a_block_keeps_scores_of(keys: int) -> None:
+    rng = np.random.default_rng(keys)
+    q, k, v = (rng.normal(size=s) for s in ((2, 4), (keys, 4), (keys, 3)))
+    weights = np.exp(q @ k.T / 2)
+    got = rk.scaled_dot_product_attention(*map(rk.asarray, (q, k, v))).numpy()
+    np.testing.assert_allclose(got, weights / weights.sum(-1, keepdims=True) @ v, rtol=1e-12)
 
 
 def test_an_index_outside_is_told_alike() -> None:
