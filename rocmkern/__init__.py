@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rocmkern.ops.conv import *
     from rocmkern.ops.creation import *
     from rocmkern.ops.datatypes import *
+    from rocmkern.ops.einsum import *
+    from rocmkern.ops.familiar import *
     from rocmkern.ops.indexing import *
     from rocmkern.ops.items import *
     from rocmkern.ops.linear import *
@@ -62,6 +64,11 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "ones", "ones_like", "zeros", "zeros_like",
     ),
     "ops.datatypes": ("__array_namespace_info__", "can_cast", "finfo", "iinfo", "isdtype", "result_type"),
+    "ops.einsum": ("einsum",),
+    "ops.familiar": (
+        "allclose", "array", "array_equal", "bincount", "dot", "inner", "isclose", "kron", "median", "nan_to_num",
+        "pad", "quantile", "ravel", "split", "swapaxes",
+    ),
     "ops.indexing": ("nonzero", "one_hot", "repeat", "searchsorted", "take", "take_along_axis", "where"),
     "ops.items": ("get_item", "set_item"),
     "ops.linear": ("matmul", "tensordot", "vecdot"),
@@ -105,6 +112,20 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _HOME = {name: f"rocmkern.{module}" for module, names in _NAMES.items() for name in names}
 
+# What other libraries call what is here under the standard's name: `import rocmkern as np` says where to look.
+_ELSEWHERE = {
+    "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "ascontiguousarray": "contiguous",
+    "cat": "concat", "concatenate": "concat", "conjugate": "conj", "cross": "linalg.cross",
+    "cumprod": "cumulative_prod",
+    "cumsum": "cumulative_sum", "det": "linalg.det", "diagonal": "linalg.diagonal",
+    "from_numpy": "asarray", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "mod": "remainder",
+    "mm": "matmul", "ndarray": "Tensor", "norm": "linalg.vector_norm", "outer": "linalg.outer",
+    "permute": "permute_dims", "power": "pow", "right_shift": "bitwise_right_shift",
+    "topk": "top_k", "trace": "linalg.trace", "transpose": "permute_dims", "true_divide": "divide",
+    "unique": "unique_values", "unsqueeze": "expand_dims",
+}  # fmt: skip
+
 _EXTENSIONS = ("fft", "linalg")  # the standard's, modules of their own
 
 __all__ = sorted(_HOME)
@@ -114,7 +135,8 @@ def __getattr__(name: str) -> Any:
     if name in _EXTENSIONS:
         return import_module(f"rocmkern.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'rocmkern' has no attribute {name!r}")
+        hint = f"; it has {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"module 'rocmkern' has no attribute {name!r}{hint}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)
     return value
 

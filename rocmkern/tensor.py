@@ -10,7 +10,7 @@ import numpy as np
 from attrs import define, frozen
 
 import rocmkern
-from rocmkern import dlpack
+from rocmkern import dlpack, methods
 from rocmkern.dtypes import DType
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
 from rocmkern.layout import Layout, Shape, contiguous, transposed
@@ -120,6 +120,18 @@ class Tensor:
         if stream is not None:
             raise ExchangeError(f"to_device: stream {stream!r}; None is the only one supported")
         return self.to(device)
+
+    # NumPy's methods
+
+    sum, prod, mean, var, std = methods.sum, methods.prod, methods.mean, methods.var, methods.std
+    min, max, argmin, argmax = methods.min, methods.max, methods.argmin, methods.argmax
+    any, all, cumsum, cumprod = methods.any, methods.all, methods.cumsum, methods.cumprod
+    transpose, swapaxes, squeeze = methods.transpose, methods.swapaxes, methods.squeeze
+    ravel, flatten, repeat = methods.ravel, methods.flatten, methods.repeat
+    real, imag, conj = property(methods.real), property(methods.imag), methods.conj
+    clip, round, dot, take = methods.clip, methods.round, methods.dot, methods.take
+    nonzero, argsort, sort, fill = methods.nonzero, methods.argsort, methods.sort, methods.fill
+    tobytes = methods.tobytes
 
     # To the host
 

@@ -7,6 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 
 import rocmkern as rk
+from rocmkern import methods as tensor_methods
 from rocmkern.ops.elementwise import ROWS
 
 TARGET = Path(__file__).parent.parent / "docs" / "functions.md"
@@ -23,6 +24,8 @@ CHAPTERS = {
     "sorting": "Sorting",
     "sets": "Sets",
     "linear": "Products",
+    "einsum": "Sums of products",
+    "familiar": "As in NumPy, beyond the standard",
     "nn": "Neural networks",
     "conv": "Convolutions, pools, resampling",
     "datatypes": "Dtypes and inspection",
@@ -65,6 +68,19 @@ def own_functions(extension: str) -> list[str]:
     return [n for n in namespace.__all__ if inspect.isfunction(getattr(namespace, n)) and n not in rk.__all__]
 
 
+def methods() -> list[str]:
+    """What a tensor has beside operators and the standard's attributes."""
+    functions = {n: f for n, f in vars(tensor_methods).items() if inspect.isfunction(f)}
+    lines = []
+    for name, function in functions.items():
+        signature = "" if isinstance(vars(rk.Tensor)[name], property) else str(inspect.signature(function))
+        shown = (
+            signature.replace("'", "").partition(" -> ")[0].replace("(x: Tensor, ", "(").replace("(x: Tensor)", "()")
+        )
+        lines.append(f"- `{name}{shown}`: {inspect.getdoc(function)}")
+    return lines
+
+
 def render() -> str:
     parts = [HEAD]
     for module, title in CHAPTERS.items():
@@ -74,7 +90,7 @@ def render() -> str:
     for extension, title in EXTENSIONS.items():
         parts.append(f"## {title}\n")
         parts += [entry(f"{extension}.{n}") for n in own_functions(extension)]
-    return "\n".join(parts)
+    return "\n".join([*parts, "## Methods of a tensor\n", *methods(), ""])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ LAYERS = (
     ("quant", "packages"),
     ("fft", "linalg"),
     ("ops",),
-    ("tensor", "layout", "promotion", "dlpack", "constants"),
+    ("tensor", "methods", "layout", "promotion", "dlpack", "constants"),
     ("kernels",),
     ("runtime",),
     ("drivers",),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
+
+import pytest
 
 import rocmkern
 
@@ -29,6 +32,14 @@ def test_every_public_name_says_what_it_is() -> None:
 def test_unknown_name_is_an_attribute_error() -> None:
     """As of any module."""
     assert not hasattr(rocmkern, "nonsense")
+
+
+def test_names_of_other_libraries_lead_to_ours() -> None:
+    """The error of each says what is there, and that is there."""
+    for theirs, ours in rocmkern._ELSEWHERE.items():
+        with pytest.raises(AttributeError, match=f"'{theirs}'; it has {ours}$"):
+            getattr(rocmkern, theirs)
+        assert callable(attrgetter(ours)(rocmkern))
 
 
 def test_import_is_light() -> None:

@@ -1,0 +1,185 @@
+"""The methods that NumPy's arrays have; `Tensor` takes them into its class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import rocmkern
+from rocmkern.dtypes import DType
+
+if TYPE_CHECKING:
+    from rocmkern.tensor import Operand, Tensor
+
+Axes = int | Sequence[int] | None
+
+
+# Reductions
+
+
+def sum(x: Tensor, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.sum` of the tensor."""
+    return rocmkern.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def prod(x: Tensor, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.prod` of the tensor."""
+    return rocmkern.prod(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def mean(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.mean` of the tensor."""
+    return rocmkern.mean(x, axis=axis, keepdims=keepdims)
+
+
+def var(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """`rocmkern.var` of the tensor."""
+    return rocmkern.var(x, axis=axis, correction=correction, keepdims=keepdims)
+
+
+def std(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """`rocmkern.std` of the tensor."""
+    return rocmkern.std(x, axis=axis, correction=correction, keepdims=keepdims)
+
+
+def min(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.min` of the tensor."""
+    return rocmkern.min(x, axis=axis, keepdims=keepdims)
+
+
+def max(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.max` of the tensor."""
+    return rocmkern.max(x, axis=axis, keepdims=keepdims)
+
+
+def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.argmin` of the tensor."""
+    return rocmkern.argmin(x, axis=axis, keepdims=keepdims)
+
+
+def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.argmax` of the tensor."""
+    return rocmkern.argmax(x, axis=axis, keepdims=keepdims)
+
+
+def any(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.any` of the tensor."""
+    return rocmkern.any(x, axis=axis, keepdims=keepdims)
+
+
+def all(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+    """`rocmkern.all` of the tensor."""
+    return rocmkern.all(x, axis=axis, keepdims=keepdims)
+
+
+def cumsum(x: Tensor, axis: int | None = None, dtype: DType | None = None) -> Tensor:
+    """`rocmkern.cumulative_sum` along an axis, or of the flat tensor without one."""
+    return rocmkern.cumulative_sum(x.ravel() if axis is None else x, axis=axis, dtype=dtype)
+
+
+def cumprod(x: Tensor, axis: int | None = None, dtype: DType | None = None) -> Tensor:
+    """`rocmkern.cumulative_prod` along an axis, or of the flat tensor without one."""
+    return rocmkern.cumulative_prod(x.ravel() if axis is None else x, axis=axis, dtype=dtype)
+
+
+# Shapes
+
+
+def transpose(x: Tensor, *axes: int | tuple[int, ...]) -> Tensor:
+    """The axes in a new order, or all reversed where none is named; a view."""
+    return x.permute(*axes) if axes else x.permute(tuple(range(x.ndim))[::-1])
+
+
+def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
+    """Two axes exchanged, a view."""
+    return rocmkern.swapaxes(x, axis1, axis2)
+
+
+def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
+    """Without the named axes of length 1, by default all of them; a view."""
+    return rocmkern.squeeze(x, tuple(i for i, n in enumerate(x.shape) if n == 1) if axis is None else axis)
+
+
+def ravel(x: Tensor) -> Tensor:
+    """The elements along one axis: a view where the strides allow, else a copy."""
+    return rocmkern.reshape(x, -1)
+
+
+def flatten(x: Tensor) -> Tensor:
+    """A copy of the elements along one axis."""
+    return rocmkern.reshape(x, -1, copy=True)
+
+
+def repeat(x: Tensor, repeats: int | Tensor, axis: int | None = None) -> Tensor:
+    """`rocmkern.repeat` of the tensor."""
+    return rocmkern.repeat(x, repeats, axis=axis)
+
+
+# Elements
+
+
+def real(x: Tensor) -> Tensor:
+    """A copy of the real parts."""
+    return rocmkern.real(x)
+
+
+def imag(x: Tensor) -> Tensor:
+    """A copy of the imaginary parts."""
+    return rocmkern.imag(x)
+
+
+def conj(x: Tensor) -> Tensor:
+    """`rocmkern.conj` of the tensor."""
+    return rocmkern.conj(x)
+
+
+def clip(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """`rocmkern.clip` of the tensor."""
+    return rocmkern.clip(x, min, max)
+
+
+def round(x: Tensor) -> Tensor:
+    """`rocmkern.round` of the tensor."""
+    return rocmkern.round(x)
+
+
+def dot(x: Tensor, other: Tensor) -> Tensor:
+    """`rocmkern.dot` with another tensor."""
+    return rocmkern.dot(x, other)
+
+
+def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
+    """`rocmkern.take` along an axis, or of the flat tensor without one."""
+    return rocmkern.take(x.ravel() if axis is None else x, indices, axis=axis or 0)
+
+
+def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+    """`rocmkern.nonzero` of the tensor."""
+    return rocmkern.nonzero(x)
+
+
+def argsort(x: Tensor, axis: int = -1, *, descending: bool = False) -> Tensor:
+    """`rocmkern.argsort` of the tensor."""
+    return rocmkern.argsort(x, axis=axis, descending=descending)
+
+
+# In place
+
+
+def sort(x: Tensor, axis: int = -1, *, descending: bool = False) -> None:
+    """Put the values in order along an axis, in place."""
+    x[...] = rocmkern.sort(x, axis=axis, descending=descending)
+
+
+def fill(x: Tensor, value: Operand) -> None:
+    """Write one number everywhere."""
+    x[...] = value
+
+
+# To the host
+
+
+def tobytes(x: Tensor) -> bytes:
+    """The bytes of the elements in row-major order."""
+    values: Any = x.numpy()
+    return bytes(values.tobytes())

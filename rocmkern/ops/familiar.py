@@ -1,0 +1,245 @@
+"""What NumPy has beyond the standard, in its names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, prod
+from typing import Final, Literal, get_args
+
+import numpy as np
+
+from rocmkern.dtypes import DType, float64, int64
+from rocmkern.errors import ShapeError
+from rocmkern.layout import normal_axes, normal_axis, normal_integer
+from rocmkern.ops.casting import cast, duplicate
+from rocmkern.ops.creation import asarray, full, zeros
+from rocmkern.ops.datatypes import finfo
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
+from rocmkern.ops.indexing import take, where
+from rocmkern.ops.launch import empty
+from rocmkern.ops.linear import matmul, tensordot
+from rocmkern.ops.manipulation import permute_dims, reshape, stack
+from rocmkern.ops.movement import write
+from rocmkern.ops.parts import part
+from rocmkern.ops.reduction import Axes, all, as_floats, max, min
+from rocmkern.ops.rows_binary import add, equal, less_equal, logical_and, logical_or, multiply, subtract
+from rocmkern.ops.rows_unary import abs, isfinite, isnan
+from rocmkern.ops.scatter import index_add
+from rocmkern.ops.sorting import sort
+from rocmkern.promotion import Scalar
+from rocmkern.runtime.device import DeviceLike
+from rocmkern.tensor import Operand, Tensor
+
+PadMode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
+_PAD_MODES: Final = get_args(PadMode)
+
+
+def array(obj: object, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """A tensor of its own memory from what `asarray` takes."""
+    return asarray(obj, dtype=dtype, device=device, copy=True if isinstance(obj, Tensor) else None)
+
+
+def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
+    """Two axes exchanged, a view."""
+    a, b = (normal_axis(axis, as_tensor("swapaxes", x).ndim, "swapaxes") for axis in (axis1, axis2))
+    order = list(range(x.ndim))
+    order[a], order[b] = b, a
+    return permute_dims(x, order)
+
+
+def ravel(x: Tensor, /) -> Tensor:
+    """The elements along one axis: a view where the strides allow, else a copy."""
+    return reshape(x, -1)
+
+
+def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The tensor in pieces along an axis, views: as many of equal length, or those that end before each index named.
+
+    Raises ShapeError where the axis does not divide into equal pieces.
+    """
+    at = normal_axis(axis, as_tensor("split", x).ndim, "split")
+    n = x.shape[at]
+    if isinstance(parts, Sequence):
+        ends = [slice(None, normal_integer(p, "split", "index")).indices(n)[1] for p in parts]
+        bounds = [(low, _at_least(low, high)) for low, high in zip([0, *ends], [*ends, n], strict=True)]
+    else:
+        count = normal_integer(parts, "split", "number of pieces")
+        if count < 1 or n % count:
+            raise ShapeError(f"split: axis {at} of length {n} in {count} equal pieces; name where to cut")
+        bounds = [(i * (n // count), (i + 1) * (n // count)) for i in range(count)]
+    return tuple(x.view(x.layout.narrow(at, low, high - low)) for low, high in bounds)
+
+
+def _at_least(low: int, high: int) -> int:
+    return high if high > low else low
+
+
+def pad(
+    x: Tensor,
+    width: int | Sequence[int] | Sequence[Sequence[int]],
+    /,
+    *,
+    mode: PadMode = "constant",
+    constant_value: Scalar = 0,
+) -> Tensor:
+    """More elements around the tensor: `width` of them at each end of every axis, (before, after) for all axes, or such
+    a pair for each axis. The modes are NumPy's constant, edge, reflect, symmetric and wrap.
+    """
+    if mode not in _PAD_MODES:
+        raise ShapeError(f"pad: mode {mode!r}; use one of {', '.join(_PAD_MODES)}")
+    pairs = _widths(width, as_tensor("pad", x).ndim)
+    if mode == "constant":
+        shape = tuple(n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True))
+        result = full(shape, constant_value, dtype=x.dtype, device=x.device)
+        inner = result.layout
+        for at, (before, _) in enumerate(pairs):
+            inner = inner.narrow(at, before, x.shape[at])
+        write(x, result.view(inner))
+        return result
+    result = duplicate(x)
+    for at, (before, after) in enumerate(pairs):
+        if before or after:
+            if not x.shape[at]:
+                raise ShapeError(f"pad: axis {at} is empty; only mode 'constant' adds to it")
+            places = np.pad(np.arange(x.shape[at]), (before, after), mode=mode)
+            result = take(result, asarray(places, device=x.device), axis=at)
+    return result
+
+
+def _widths(width: int | Sequence[int] | Sequence[Sequence[int]], ndim: int) -> list[tuple[int, int]]:
+    given = list(width) if isinstance(width, Sequence) else [width, width]
+    pairs = [list(w) if isinstance(w, Sequence) else None for w in given]
+    if None in pairs or not pairs:
+        pairs = [given] * ndim
+    if len(pairs) == 1:
+        pairs *= ndim
+    result = [tuple(normal_integer(n, "pad", "width") for n in p or ()) for p in pairs]
+    if len(result) != ndim or any(len(p) != 2 for p in result) or any(n < 0 for p in result for n in p):
+        raise ShapeError(f"pad: width {width!r} for {ndim} dimensions; give a number, a pair, or a pair for each axis")
+    return [(p[0], p[1]) for p in result]
+
+
+def isclose(x1: Tensor, x2: Operand, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether |x1 - x2| ≤ atol + rtol·|x2|, elementwise; infinities are close to their equals only."""
+    _, dtype = device_and_dtype("isclose", as_tensor("isclose", x1), x2)
+    if not (dtype.is_float or dtype.is_complex):
+        return isclose(cast(x1, float64), x2, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    first, second = cast(x1, dtype), operand("isclose", x2, dtype, x1.device)
+    near = less_equal(abs(subtract(first, second)), add(multiply(abs(second), rtol), atol))
+    result = logical_or(logical_and(near, isfinite(second)), equal(first, second))
+    return logical_or(result, logical_and(isnan(first), isnan(second))) if equal_nan else result
+
+
+def allclose(x1: Tensor, x2: Operand, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether `isclose` holds for every element, as a Python bool: the host waits for it."""
+    return bool(all(isclose(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan)))
+
+
+def array_equal(x1: Tensor, x2: Tensor, /) -> bool:
+    """Whether shapes and all elements are the same, as a Python bool: the host waits for it."""
+    return as_tensor("array_equal", x1).shape == as_tensor("array_equal", x2).shape and bool(all(equal(x1, x2)))
+
+
+def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """The values with NaN replaced, and infinities, by default by the dtype's largest and lowest number.
+
+    Of complex tensors both parts; integers as they are.
+    """
+    if not as_tensor("nan_to_num", x).dtype.is_float:
+        if x.dtype.is_complex:
+            wide = duplicate(x)
+            write(nan_to_num(part(wide, 0), nan=nan, posinf=posinf, neginf=neginf), part(wide, 0))
+            write(nan_to_num(part(wide, 1), nan=nan, posinf=posinf, neginf=neginf), part(wide, 1))
+            return wide
+        return duplicate(x)
+    info = finfo(x.dtype)
+    replaced = where(isnan(x), nan, x)
+    replaced = where(equal(replaced, inf), info.max if posinf is None else posinf, replaced)
+    return where(equal(replaced, -inf), info.min if neginf is None else neginf, replaced)
+
+
+def median(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32."""
+    return quantile(x, 0.5, axis=axis, keepdims=keepdims)
+
+
+def quantile(x: Tensor, q: float | Sequence[float], /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The value below which a share q (0..1) of those along axes lies, linear between neighbours.
+
+    NaN where there is one. Several shares come along a new first axis. Integers become float32. Raises ShapeError
+    without elements.
+    """
+    shares = [float(s) for s in q] if isinstance(q, Sequence) else [float(q)]
+    if any(not 0 <= s <= 1 for s in shares):
+        raise ShapeError(f"quantile: shares {shares}; use 0..1")
+    values = as_floats("quantile", x)
+    axes = normal_axes(axis, x.ndim, "quantile")
+    kept = [a for a in range(x.ndim) if a not in axes]
+    n = prod(x.shape[a] for a in axes)
+    if not n:
+        raise ShapeError(f"quantile: no elements along axes {axes} of shape {x.shape}; there is no such value")
+    ordered = sort(reshape(permute_dims(values, (*kept, *axes)), (*[x.shape[a] for a in kept], n)))
+    last = ordered.view(ordered.layout.narrow(len(kept), n - 1, 1).squeeze((len(kept),)))
+    found = [where(isnan(last), last, _between(ordered, s * (n - 1))) for s in shares]
+    shape = tuple(1 if a in axes else m for a, m in enumerate(x.shape))
+    shaped = [reshape(f, shape) if keepdims else f for f in found]
+    if not isinstance(q, Sequence):
+        return shaped[0]
+    return stack(shaped) if shaped else empty((0, *(shape if keepdims else last.shape)), values.dtype, x.device)
+
+
+def _between(ordered: Tensor, position: float) -> Tensor:
+    """The value at a fractional position of the last axis."""
+    low = int(position)
+    at, n = ordered.ndim - 1, ordered.shape[-1]
+    first, second = (
+        ordered.view(ordered.layout.narrow(at, i, 1).squeeze((at,))) for i in (low, low + 1 if low + 1 < n else low)
+    )
+    share = position - low
+    return add(multiply(first, 1 - share), multiply(second, share)) if share else duplicate(first)
+
+
+def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number 0, 1, … is among the elements of a vector of integers ≥ 0, as int64; or the sums of the
+    weights there, in their dtype. The length is one more than the largest, at least `minlength`; the host waits for it.
+    """
+    if as_tensor("bincount", x).ndim != 1 or not x.dtype.is_integer:
+        raise ShapeError(f"bincount: {x.dtype} of shape {x.shape}; it takes a vector of integers")
+    if weights is not None and as_tensor("bincount", weights).shape != x.shape:
+        raise ShapeError(f"bincount: weights of shape {weights.shape} for {x.shape}; give one for each")
+    low, high = (int(f(x)) for f in (min, max)) if x.size else (0, -1)
+    if low < 0:
+        raise ShapeError(f"bincount: {low} among the numbers; use 0 or more")
+    least = normal_integer(minlength, "bincount", "minlength")
+    if least < 0:
+        raise ShapeError(f"bincount: minlength {least}; use 0 or more")
+    counted = full(x.shape, 1, dtype=int64, device=x.device) if weights is None else weights
+    length = _at_least(least, high + 1)
+    return index_add(zeros((length,), dtype=counted.dtype, device=x.device), cast(x, int64), counted)
+
+
+def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """NumPy's dot: the product of vectors and matrices, of more axes over the last of x1 and the second to last of x2;
+    with a tensor of no axes the elementwise product.
+    """
+    if not as_tensor("dot", x1).ndim or not as_tensor("dot", x2).ndim:
+        return multiply(x1, x2)
+    if x1.ndim <= 2 and x2.ndim <= 2:
+        return matmul(x1, x2)
+    return tensordot(x1, x2, axes=((-1,), (-2 if x2.ndim > 1 else -1,)))
+
+
+def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The sums of products over the last axes of both; with a tensor of no axes the elementwise product."""
+    if not as_tensor("inner", x1).ndim or not as_tensor("inner", x2).ndim:
+        return multiply(x1, x2)
+    return tensordot(x1, x2, axes=((-1,), (-1,)))
+
+
+def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The Kronecker product: for each element of x1 a copy of x2 times it; fewer axes get more in front."""
+    ndim = _at_least(as_tensor("kron", x1).ndim, as_tensor("kron", x2).ndim)
+    a, b = ((1,) * (ndim - t.ndim) + t.shape for t in (x1, x2))
+    apart = reshape(x1, [n for length in a for n in (length, 1)])
+    wide = multiply(apart, reshape(x2, [n for length in b for n in (1, length)]))
+    return reshape(wide, [n * m for n, m in zip(a, b, strict=True)])

@@ -1,0 +1,277 @@
+"""Functions and methods that NumPy has beyond the standard, against NumPy's."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rocmkern as rk
+from rocmkern import methods
+from rocmkern.dtypes import ALL
+from rocmkern.errors import DTypeError, ShapeError
+from tests.tensor.arrays import FULL_SHAPES, INTEGERS, assert_same, laid_out
+
+WITH_SUMS = (rk.int32, rk.uint8, rk.float32, rk.float64)
+SUBSCRIPTS = (
+    "ij,jk->ik", "ij,jk", "ij,kj->ki", "ii->i", "ii", "ii->", "ij->ji", "ij", "i,j->ij", "i,i", "ij,ij->", "ij,ij->j",
+    "bij,bjk->bik", "bij,bjk->kbi", "...ij,...jk->...ik", "...i,...i", "...,...", "i...->...", "ij,jk,kl->il",
+    "ij,j,k->ki", "iij,jk->ik", "ab,bc,ca", "i,ij,j", "abc,bd->adc", "j...k->...", " i j , j -> i ",
+)  # fmt: skip
+
+
+def letters(part: str) -> str:
+    return part.replace("...", "").replace(" ", "").replace(",", "")
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_einsum_equals_numpys(data: st.DataObject) -> None:
+    """Any subscripts of the list on any lengths and layouts, those of 1 repeated."""
+    subscripts = data.draw(st.sampled_from(SUBSCRIPTS))
+    dtype = data.draw(st.sampled_from(WITH_SUMS))
+    parts = subscripts.partition("->")[0].split(",")
+    sizes = {c: data.draw(st.integers(0, 4)) for c in letters("".join(parts))}
+    rest = data.draw(st.lists(st.integers(1, 3), max_size=2).map(tuple))
+    pairs = []
+    for part in parts:
+        before, dots, after = part.replace(" ", "").partition("...")
+        thin = data.draw(st.sampled_from("none " + before + after)) if len(set(before + after)) > 1 else " "
+        lengths = [[1 if c == thin else sizes[c] for c in side] for side in (before, after)]
+        shape = (*lengths[0], *(rest[data.draw(st.integers(0, len(rest))) :] if dots else ()), *lengths[1])
+        pairs.append(data.draw(laid_out(dtype, shape, low=-3 if dtype.kind != "unsigned" else 0, high=3)))
+    got = rk.einsum(subscripts, *[p[0] for p in pairs])
+    want = np.einsum(subscripts, *[p[1] for p in pairs])
+    assert got.dtype is dtype
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got.numpy().astype(float), want.astype(float), rtol=1e-5, atol=1e-5)
+    assert all(got.memory is not p[0].memory for p in pairs)
+
+
+def test_einsum_of_complex_and_of_mixed_dtypes() -> None:
+    """Operands promote as those of the operators."""
+    a, b = np.arange(6).reshape(2, 3) * (1 + 2j), np.arange(12.0).reshape(3, 4)
+    got = rk.einsum("ij,jk->ik", rk.asarray(a), rk.asarray(b))
+    assert_same(got, a @ b, rk.complex128)
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("ij,jk->ik", [(2, 3), (4, 5)]), ("ij->ik", [(2, 3)]), ("ij->ii", [(2, 3)]), ("i", [(2, 3)]), ("ijk", [(2, 3)]),
+        ("i,j", [(2,)]), ("i1->i", [(2, 3)]), ("i......", [(2, 3)]), ("", []), ("ii", [(2, 3)]), ("i->i->i", [(2,)]),
+    ],
+)  # fmt: skip
+def test_einsum_refuses(subscripts: str, shapes: list[tuple[int, ...]]) -> None:
+    """What does not fit is a ValueError, as NumPy's; lengths, letters, counts."""
+    with pytest.raises(ValueError):
+        np.einsum(subscripts, *[np.ones(s) for s in shapes])
+    with pytest.raises(ShapeError, match="einsum"):
+        rk.einsum(subscripts, *[rk.ones(s) for s in shapes])
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_methods_are_numpys(data: st.DataObject) -> None:
+    """Each method gives what NumPy's gives, on any layout."""
+    dtype = data.draw(st.sampled_from((rk.float32, rk.float64, rk.int32, rk.int64)))
+    t, x = data.draw(laid_out(dtype, FULL_SHAPES, low=-9, high=9))
+    axis = data.draw(st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1)))
+    for name in ("min", "max", "any", "all", "argmin", "argmax", "cumsum", "cumprod", "sum", "prod"):
+        want = getattr(x, name)(axis)
+        got = getattr(t, name)(axis)
+        assert got.shape == np.shape(want), name
+        np.testing.assert_allclose(got.numpy(), want, rtol=2e-4, err_msg=name)
+    for name in ("mean", "var", "std"):
+        np.testing.assert_allclose(getattr(t, name)(axis).numpy(), getattr(x, name)(axis), rtol=1e-3, atol=1e-3)
+    assert t.sum(axis, keepdims=True).shape == x.sum(axis, keepdims=True).shape
+    assert_same(t.ravel(), x.ravel(), dtype)
+    assert_same(t.flatten(), x.flatten(), dtype)
+    assert t.flatten().memory is not t.memory
+    assert_same(t.transpose(), x.transpose(), dtype)
+    assert_same(t.transpose(*reversed(range(x.ndim))), x.T, dtype)
+    assert_same(t.swapaxes(0, -1), x.swapaxes(0, -1), dtype)
+    assert_same(t[None].squeeze(), x.squeeze(), dtype)
+    assert_same(t[None].squeeze(0), x, dtype)
+    assert_same(t.repeat(2, axis), x.repeat(2, axis), dtype)
+    assert_same(t.clip(-2, 3), x.clip(-2, 3), dtype)
+    assert_same(t.round(), x.round(), dtype)
+    assert_same(t.take(rk.asarray([0, -1]), axis), x.take([0, -1], axis), dtype)
+    assert_same(t.argsort(), x.argsort(kind="stable"), rk.int64)
+    assert [n.numpy().tolist() for n in t.nonzero()] == [n.tolist() for n in x.nonzero()]
+    assert t.tobytes() == x.tobytes()
+
+
+def test_methods_in_place_and_of_complex_numbers() -> None:
+    """sort and fill write the tensor itself, through views too; real, imag and conj are what NumPy's are."""
+    x = np.array([[3, 1, 2], [9, 7, 8]])
+    t = rk.asarray(x)
+    assert t.T.sort(0) is None  # type: ignore[func-returns-value]  # as NumPy's
+    x.T.sort(0)
+    assert_same(t, x)
+    t[:, 1:].fill(5)
+    x[:, 1:].fill(5)
+    assert_same(t, x)
+    z = np.array([1 + 2j, -3j])
+    c = rk.asarray(z)
+    assert_same(c.real, z.real)
+    assert_same(c.imag, z.imag)
+    assert_same(c.conj(), z.conj(), rk.complex128)
+    assert_same(rk.asarray(x).dot(rk.asarray(x.T)), x.dot(x.T))
+
+
+def test_every_method_of_the_module_is_one_of_the_class() -> None:
+    """None is forgotten, and each has a docstring."""
+    functions = {n: f for n, f in vars(methods).items() if inspect.isfunction(f)}
+    assert functions
+    for name, function in functions.items():
+        assert getattr(inspect.getattr_static(rk.Tensor, name), "fget", None) or getattr(rk.Tensor, name) is function
+        assert function.__doc__
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_split_swapaxes_ravel(data: st.DataObject) -> None:
+    """Views of the same memory with NumPy's shapes and values."""
+    dtype = data.draw(st.sampled_from(ALL))
+    t, x = data.draw(laid_out(dtype, FULL_SHAPES))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    cuts = data.draw(st.lists(st.integers(-6, 6), max_size=3))
+    for got, want in zip(rk.split(t, cuts, axis=axis), np.split(x, cuts, axis), strict=True):
+        assert got.memory is t.memory
+        assert_same(got, want, dtype)
+    for got, want in zip(rk.split(t, x.shape[axis], axis=axis), np.split(x, x.shape[axis], axis), strict=True):
+        assert_same(got, want, dtype)
+    assert_same(rk.swapaxes(t, 0, axis), np.swapaxes(x, 0, axis), dtype)
+    assert_same(rk.ravel(t), np.ravel(x), dtype)
+    copied = rk.array(t)
+    assert copied.memory is not t.memory
+    assert_same(copied, x, dtype)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_pad(data: st.DataObject) -> None:
+    """Every mode and form of the width."""
+    dtype = data.draw(st.sampled_from([d for d in ALL if d.numpy.kind != "V"]))
+    t, x = data.draw(laid_out(dtype, FULL_SHAPES))
+    pair = st.tuples(st.integers(0, 4), st.integers(0, 4))
+    width: Any = data.draw(st.one_of(st.integers(0, 3), pair, st.lists(pair, min_size=x.ndim, max_size=x.ndim)))
+    for mode in ("constant", "edge", "reflect", "symmetric", "wrap"):
+        assert_same(rk.pad(t, width, mode=mode), np.pad(x, width, mode=mode), dtype)  # type: ignore[arg-type]
+    assert_same(rk.pad(t, width, constant_value=1), np.pad(x, width, constant_values=1), dtype)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_isclose_and_equality(data: st.DataObject) -> None:
+    """Signs, infinities and NaN as NumPy's; tolerances; shapes that broadcast; numbers."""
+    dtype = data.draw(st.sampled_from((rk.float64, rk.int64, rk.complex128)))
+    numbers = [0, 1, 10**15, 10**15 + 1] if dtype is rk.int64 else [0, 1, 1.0000001, 1.1, -1, np.inf, -np.inf, np.nan]
+    four = st.lists(st.sampled_from(numbers), min_size=4, max_size=4)
+    x, y = (np.array(data.draw(four), dtype.numpy) for _ in range(2))
+    y = y.reshape(data.draw(st.sampled_from([(4,), (4, 1)])))
+    rtol, atol = data.draw(st.sampled_from([(1e-5, 1e-8), (0.0, 0.0), (0.2, 0.0), (0.0, 0.5)]))
+    limits = {"rtol": rtol, "atol": atol}
+    nans = data.draw(st.booleans())
+    a, b = rk.asarray(x), rk.asarray(y)
+    with np.errstate(invalid="ignore"):
+        want = np.isclose(x, y, **limits, equal_nan=nans)
+        assert_same(rk.isclose(a, b, **limits, equal_nan=nans), want)
+        assert rk.allclose(a, b, **limits, equal_nan=nans) is bool(want.all())
+        assert_same(rk.isclose(a, 1, **limits), np.isclose(x, 1, **limits))
+    assert rk.array_equal(a, b) is np.array_equal(x, y)
+    assert rk.array_equal(a, a) is np.array_equal(x, x)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_quantile_and_median(data: st.DataObject) -> None:
+    """Shares along axes, of floats and integers, with NaN."""
+    dtype = data.draw(st.sampled_from((rk.float64, rk.float32)))
+    t, x = data.draw(laid_out(dtype, FULL_SHAPES, low=-100, high=100))
+    if data.draw(st.booleans()):
+        x = x.copy()
+        x.flat[0] = np.nan
+        t = rk.asarray(x)
+    axis: Any = data.draw(st.sampled_from([None, -1, 0, tuple(range(x.ndim))]))
+    keep = data.draw(st.booleans())
+    share = data.draw(st.sampled_from([0, 0.25, 0.5, 1 / 3, 1, [0.1, 0.9], []]))
+    got = rk.quantile(t, share, axis=axis, keepdims=keep)
+    want = np.quantile(x.astype(np.float64), share, axis=axis, keepdims=keep)
+    assert got.dtype is dtype and got.shape == want.shape
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-4)
+    middle = rk.median(t, axis=axis, keepdims=keep).numpy()
+    np.testing.assert_allclose(middle, np.median(x, axis, keepdims=keep), rtol=1e-5, atol=1e-4)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_bincount_and_nan_to_num(data: st.DataObject) -> None:
+    """Counts and weighted sums; replaced NaN and infinities of every dtype."""
+    kind = data.draw(st.sampled_from(INTEGERS))
+    t, x = data.draw(laid_out(kind, st.tuples(st.integers(0, 9)), low=0, high=12))
+    least = data.draw(st.integers(0, 15))
+    assert_same(rk.bincount(t, minlength=least), np.bincount(x.astype(np.int64), minlength=least), rk.int64)
+    w, weights = data.draw(laid_out(rk.float64, x.shape, low=-9, high=9))
+    got = rk.bincount(t, weights=w)
+    np.testing.assert_allclose(got.numpy(), np.bincount(x.astype(np.int64), weights), atol=1e-9)
+    dtype = data.draw(st.sampled_from((rk.float16, rk.float32, rk.float64, rk.complex64, rk.int32)))
+    f, values = data.draw(laid_out(dtype))
+    assert_same(rk.nan_to_num(f), np.nan_to_num(values), dtype)
+    assert_same(rk.nan_to_num(f, nan=1, posinf=2, neginf=-3), np.nan_to_num(values, nan=1, posinf=2, neginf=-3), dtype)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_dot_inner_kron(data: st.DataObject) -> None:
+    """Products of tensors of 0 to 3 axes."""
+    dtype = data.draw(st.sampled_from(WITH_SUMS))
+    limits = {"low": 0, "high": 9}
+    n = data.draw(st.integers(1, 4))
+    first, second = (data.draw(st.lists(st.integers(1, 3), max_size=2).map(tuple)) for _ in range(2))
+    t, x = data.draw(laid_out(dtype, (*first, n), **limits))
+    s, y = data.draw(laid_out(dtype, (*second[:-1], n, *second[-1:]), **limits))
+    u, z = data.draw(laid_out(dtype, (*second, n), **limits))
+    pairs = [
+        (rk.dot(t, s if second else u), np.dot(x, y if second else z)),
+        (rk.inner(t, u), np.inner(x, z)),
+        (rk.kron(t, u), np.kron(x, z)),
+    ]
+    one, number = rk.asarray(np.array(2, dtype.numpy)), np.array(2, dtype.numpy)
+    pairs += [(ours(one, t), theirs(number, x)) for ours, theirs in ((rk.dot, np.dot), (rk.inner, np.inner))]
+    for got, want in pairs:
+        assert got.dtype is dtype
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, strict=True)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """NumPy's classes of error, with the fact and the remedy."""
+    x = rk.ones((4, 3))
+    for wrong in (
+        lambda: rk.split(x, 3),
+        lambda: rk.split(x, 0),
+        lambda: rk.pad(x, -1),
+        lambda: rk.pad(x, (1, 2, 3)),
+        lambda: rk.pad(x, ((1, 2), (1, 2), (1, 2))),
+        lambda: rk.pad(x, 1, mode="nonsense"),  # type: ignore[arg-type]
+        lambda: rk.pad(rk.ones((0,)), 1, mode="edge"),
+        lambda: rk.quantile(x, 1.5),
+        lambda: rk.quantile(rk.ones((0,)), 0.5),
+        lambda: rk.bincount(x),
+        lambda: rk.bincount(rk.asarray([-1, 2])),
+        lambda: rk.bincount(rk.asarray([1, 2]), weights=x),
+        lambda: rk.bincount(rk.asarray([1, 2]), minlength=-1),
+        lambda: rk.swapaxes(x, 0, 2),
+        lambda: rk.dot(x, x),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(DTypeError):
+        rk.einsum("i->i", rk.asarray([True]))
+    with pytest.raises(TypeError):
+        rk.quantile(rk.asarray([1j]), 0.5)
