@@ -1,7 +1,7 @@
 // indexing: select, gather, add, scatter and scatter_add by index tensors; checked indices; positions of non-zeros.
 // An index equal to its type's maximum is Candle's padding mark, and an index outside the axis is treated alike: it
-// reads as zero and is not written, so that no index leads outside the memory. check_ids finds and reports it.
-#include "include/id_status.hpp"
+// reads as zero and is not written, so that no index leads outside the memory. What takes a status reports it.
+#include "include/any_ids.hpp"
 #include "include/index.hpp"
 #include "include/ordering.hpp"
 #include "include/math.hpp"
@@ -27,6 +27,33 @@ struct Ids {
         const bool direct = info == nullptr || (num_dims == 1 && info[1] == 1);
         return data[direct ? j : strided_offset(j, count, num_dims, info, info + num_dims)];
     }
+    // Not below `bound` where the index leads nowhere.
+    RK_DEVICE u64 place(u64 j, u64 bound) const {
+        const I id = at(j);
+        return is_inside(id, bound) ? static_cast<u64>(static_cast<i64>(id)) : bound;
+    }
+};
+
+// Where an index of any type leads, counted from the end where it is negative. One outside is told of, unless the status
+// is null: such indices are another kernel's.
+struct ReportedIds {
+    AnyIds ids;
+    u64 count;
+    u64 num_dims;
+    const u64 *info;
+    IdStatus *status;
+
+    RK_DEVICE u64 offset(u64 j) const {
+        return info == nullptr ? j : strided_offset(j, count, num_dims, info, info + num_dims);
+    }
+    RK_DEVICE u64 place_at(u64 offset_of_j, u64 j, u64 bound) const {
+        const u64 found = ids.place(offset_of_j, bound);
+        if (found >= bound && status != nullptr) {
+            report(status, j, [this](u64 i) { return ids.at(offset(i)); });
+        }
+        return found;
+    }
+    RK_DEVICE u64 place(u64 j, u64 bound) const { return place_at(offset(j), j, bound); }
 };
 
 // Rows of `right` elements seen as 16-byte vectors where they divide into such.
@@ -85,22 +112,21 @@ RK_DEVICE void move_row(const Unit *from, bool valid, Unit *to, u64 units) {
 }
 
 // out[l, j, r] = inp[l, ids[j], r] by lines of threads, each a row at a time.
-template <typename Unit, typename I>
-RK_DEVICE void select_rows(u64 units, const Ids<I> &ids, const Unit *inp, Unit *out, u64 left, u64 src_dim, u64 right) {
+template <typename Unit, typename Indices>
+RK_DEVICE void select_rows(u64 units, const Indices &ids, const Unit *inp, Unit *out, u64 left, u64 src_dim, u64 right) {
     const bool small = units <= 0xffffffffu;
     const u64 step = static_cast<u64>(grid_x()) * block_size_y();
 #pragma unroll 1
     for (u64 row = static_cast<u64>(block_x()) * block_size_y() + thread_y(); row * right < units; row += step) {
         const u64 l = left == 1 ? 0 : divide(row, ids.count, small);
-        const I id = ids.at(row - l * ids.count);
-        const u64 source = l * src_dim + static_cast<u64>(static_cast<i64>(id));
-        move_row(inp + source * right, is_inside(id, src_dim), out + row * right, right);
+        const u64 place = ids.place(row - l * ids.count, src_dim);
+        move_row(inp + (l * src_dim + place) * right, place < src_dim, out + row * right, right);
     }
 }
 
 // The same by one thread an access, for rows shorter than a line of threads.
-template <typename I, typename Bits>
-RK_DEVICE void select_units(u64 units, const Ids<I> &ids, const Rows<Bits> &rows, const Bits *inp, Bits *out,
+template <typename Indices, typename Bits>
+RK_DEVICE void select_units(u64 units, const Indices &ids, const Rows<Bits> &rows, const Bits *inp, Bits *out,
                             u64 src_dim) {
     const bool small = units <= 0xffffffffu;
 #pragma unroll 1
@@ -108,14 +134,13 @@ RK_DEVICE void select_units(u64 units, const Ids<I> &ids, const Rows<Bits> &rows
         const u64 row = divide(unit, rows.right, small);
         const u64 r = unit - row * rows.right;
         const u64 l = divide(row, ids.count, small);
-        const I id = ids.at(row - l * ids.count);
-        const u64 source = (l * src_dim + static_cast<u64>(static_cast<i64>(id))) * rows.right + r;
-        rows.copy(inp, source, is_inside(id, src_dim), out, unit);
+        const u64 place = ids.place(row - l * ids.count, src_dim);
+        rows.copy(inp, (l * src_dim + place) * rows.right + r, place < src_dim, out, unit);
     }
 }
 
-template <typename I, typename Bits>
-RK_DEVICE void index_select(u64 numel, const Ids<I> &ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 right) {
+template <typename Indices, typename Bits>
+RK_DEVICE void index_select(u64 numel, const Indices &ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 right) {
     const Rows<Bits> rows(right, inp, out);
     const u64 units = rows.width == 1 ? numel : numel / (vector_bytes / sizeof(Bits));
     if (block_size_y() == 1 && rows.right < block_size_x()) {
@@ -142,17 +167,16 @@ RK_DEVICE void gather(u64 numel, const I *ids, const Bits *inp, Bits *out, u64 s
     }
 }
 
-// The same for any layout and for ids smaller than inp off the axis: info is the ids' dims, the ids' strides, and
-// inp's strides with 0 for the axis, whose own stride comes apart.
-template <typename I, typename Bits>
-RK_DEVICE void gather_strided(u64 numel, u64 num_dims, const u64 *info, const I *ids, const Bits *inp, Bits *out,
-                              u64 src_dim, u64 src_stride) {
+// The same for any layout and for ids smaller than inp off the axis: the ids' info is followed by inp's strides, with 0
+// for the axis, whose own stride comes apart.
+template <typename Bits>
+RK_DEVICE void gather_strided(const ReportedIds &ids, const Bits *inp, Bits *out, u64 src_dim, u64 src_stride) {
+    const u64 numel = ids.count;
 #pragma unroll 1
     for (u64 i = global_thread(); i < numel; i += global_threads()) {
-        const auto offsets = strided_offsets<2>(i, numel, num_dims, info, info + num_dims);
-        const I id = ids[offsets.of[0]];
-        const u64 source = offsets.of[1] + static_cast<u64>(static_cast<i64>(id)) * src_stride;
-        out[i] = is_inside(id, src_dim) ? inp[source] : Bits(0);
+        const auto offsets = strided_offsets<2>(i, numel, ids.num_dims, ids.info, ids.info + ids.num_dims);
+        const u64 place = ids.place_at(offsets.of[0], i, src_dim);
+        out[i] = place < src_dim ? inp[offsets.of[1] + place * src_stride] : Bits(0);
     }
 }
 
@@ -287,7 +311,6 @@ RK_DEVICE i64 wrapped(I id, u64 bound) {
 template <typename I>
 RK_DEVICE void check_ids(u64 numel, u64 num_dims, const u64 *info, const I *ids, i64 *out, u64 bound,
                          IdStatus *status) {
-    __shared__ u64 scratch[max_waves];
     const Ids<I> source = {ids, numel, num_dims, info};
     u64 first = no_position;
 #pragma unroll 1
@@ -297,21 +320,8 @@ RK_DEVICE void check_ids(u64 numel, u64 num_dims, const u64 *info, const I *ids,
         out[i] = inside ? id : highest<i64>();
         first = inside || first < i ? first : i;
     }
-    first = block_reduce<Minimum<u64>>(first, scratch);
-    if (thread_x() != 0) {
-        return;
-    }
     if (first != no_position) {
-        atomic_min(&status->position, first);
-    }
-    // The block that is last to count itself sees every block's minimum.
-    device_fence();
-    if (atomic_add(&status->blocks_done, u64(1)) + 2 == grid_x()) {
-        const u64 position = atomic_min(&status->position, no_position);
-        if (position != no_position) {
-            status->value = static_cast<u64>(static_cast<i64>(source.at(position)));
-        }
-        status->blocks_done = no_position;
+        report(status, first, [&](u64 i) { return static_cast<i64>(source.at(i)); });
     }
 }
 
@@ -401,17 +411,26 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
 #define INDEX_SELECT(I, T, Bits)                                                                                 \
     RK_KERNEL is_##I##_##T(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, const Bits *inp, \
                            Bits *out, u64 left, u64 src_dim, u64 ids_dim, u64 right) {                           \
-        index_select<I, Bits>(numel, {ids, ids_dim, num_dims, info}, inp, out, left, src_dim, right);            \
+        index_select(numel, Ids<I>{ids, ids_dim, num_dims, info}, inp, out, left, src_dim, right);               \
+    }
+#define SELECT(Bits)                                                                                             \
+    RK_KERNEL select_##Bits(u64 numel, u64 num_dims, const u64 *__restrict__ info, i32 id_type, const u8 *ids,   \
+                            const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 ids_dim, u64 right,           \
+                            u64 *status) {                                                                       \
+        const ReportedIds at = {{ids, id_type}, ids_dim, num_dims, info, reinterpret_cast<IdStatus *>(status)};  \
+        index_select(numel, at, inp, out, left, src_dim, right);                                                 \
     }
 #define GATHER(I, T, Bits)                                                                                  \
     RK_KERNEL gather_##I##_##T(u64 numel, const I *ids, const Bits *inp, Bits *out, u64, u64 src_dim,       \
                                u64 ids_dim, u64 right) {                                                    \
         gather<I, Bits>(numel, ids, inp, out, src_dim, ids_dim, right);                                     \
     }
-#define GATHER_STRIDED(I, T, Bits)                                                                              \
-    RK_KERNEL gather_strided_##I##_##T(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids,     \
-                                       const Bits *inp, Bits *out, u64 src_dim, u64 src_stride) {               \
-        gather_strided<I, Bits>(numel, num_dims, info, ids, inp, out, src_dim, src_stride);                     \
+#define GATHER_STRIDED(Bits)                                                                                     \
+    RK_KERNEL gather_strided_##Bits(u64 numel, u64 num_dims, const u64 *__restrict__ info, i32 id_type,          \
+                                    const u8 *ids, const Bits *inp, Bits *out, u64 src_dim, u64 src_stride,      \
+                                    u64 *status) {                                                               \
+        const ReportedIds at = {{ids, id_type}, numel, num_dims, info, reinterpret_cast<IdStatus *>(status)};    \
+        gather_strided(at, inp, out, src_dim, src_stride);                                                       \
     }
 #define INDEX_COPY(I, T, Bits)                                                                                   \
     RK_KERNEL ic_##I##_##T(const I *ids, u64 ids_dim, const Bits *inp, Bits *out, u64 left, u64, u64 dst_dim,    \

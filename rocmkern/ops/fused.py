@@ -42,7 +42,7 @@ def _layout(device: Device, shape: Shape, *strides: Shape) -> tuple[int, int]:
     return len(shape), layout_info(device, sum(strides, shape))
 
 
-def _type(ids: Tensor) -> int:
+def id_type(ids: Tensor) -> int:
     """The type of indices as the kernels know it."""
     return (-1 if ids.dtype.kind == "signed" else 1) * ids.dtype.itemsize
 
@@ -111,7 +111,7 @@ def take_along_axis(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor
 def _taking(key: Key, shape: Shape, in_ids: Shape, in_x: Shape, x: Tensor, ids: Tensor, axis: int) -> Prepared:
     device, size = x.device, prod(shape)
     before = (
-        size, *_layout(device, shape, in_ids, in_x), ids.size, *_layout(device, ids.shape, ids.strides), _type(ids)
+        size, *_layout(device, shape, in_ids, in_x), ids.size, *_layout(device, ids.shape, ids.strides), id_type(ids)
     )  # fmt: skip
     plan, after = _one_block(device, max(size, ids.size)), (x.shape[axis], word(x.strides[axis]))
     return _kept(key, _by_bits("take", x), plan, before, (contiguous(shape), x.dtype), after=after)
@@ -125,7 +125,7 @@ def one_hot(ids: Tensor, depth: int) -> Tensor | None:
         size, device = ids.size * depth, ids.device
         if not 0 < size <= FEW:
             return None
-        before = (ids.size, *_layout(device, ids.shape, ids.strides), _type(ids))
+        before = (ids.size, *_layout(device, ids.shape, ids.strides), id_type(ids))
         out = contiguous((*ids.shape, depth)), float32
         launch = _kept(key, kernel(device, "one_hot"), _one_block(device, size), before, out, between=(depth,))
     return _checked(launch, ids, depth, -1, "one_hot")
@@ -189,7 +189,7 @@ class Writes:
         if None in steps:
             return None
         info = layout_info(x.device, sum((s for s in steps if s is not None), ()))
-        return (left, count, length, right, info, _type(ids))
+        return (left, count, length, right, info, id_type(ids))
 
 
 def _steps(layout: Layout, shape: Shape) -> Shape | None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import bool_, int64
+from rocmkern.dtypes import bool_, complex128, int64
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.families.ternary import CONDITIONS
 from rocmkern.kernels.plans import BLOCK
-from rocmkern.layout import broadcast_shapes, normal_axis, normal_integer
+from rocmkern.layout import Shape, broadcast_shapes, normal_axis, normal_integer
 from rocmkern.ops import fused, prepared
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
-from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, word
+from rocmkern.ops.faults import checked_ids, under_check
+from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, strided, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.parts import beside_words, from_words, words
 from rocmkern.ops.prepared import Key, number_key
@@ -118,7 +118,12 @@ def slices_at(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
     """The slices of an axis at ids, which are checked and whose axes take its place."""
     same_device(operation, x.device, ids)
     taken = fused.take(x, ids, axis, operation)
-    return select(x, checked_ids(ids, x.shape[axis], axis, operation), axis) if taken is None else taken
+    if taken is not None:
+        return taken
+    length = x.shape[axis]
+    if not ids.size or not x.size:
+        return select(x, checked_ids(ids, length, axis, operation), axis)
+    return under_check(ids, length, axis, operation, lambda status: select(x, ids, axis, status))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -137,22 +142,28 @@ def gathered(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
     """`take_along_axis` of ids to check, of x's shape off the axis."""
     same_device(operation, x.device, ids)
     taken = fused.take_along_axis(x, ids, axis, operation)
-    return gather(x, checked_ids(ids, x.shape[axis], axis, operation), axis) if taken is None else taken
+    if taken is not None:
+        return taken
+    length = x.shape[axis]
+    if x.dtype is complex128:  # two words an index
+        checked = beside_words(checked_ids(ids, length, axis, operation), x.dtype)
+        return from_words(_gather(words(x), checked, axis), x.dtype)
+    if not ids.size:
+        return empty(ids.shape, x.dtype, x.device)
+    return from_words(
+        under_check(ids, length, axis, operation, lambda status: _gather(words(x), ids, axis, status)), x.dtype
+    )
 
 
-def gather(x: Tensor, ids: Tensor, axis: int) -> Tensor:
-    """`take_along_axis` of checked int64 ids, for any layout of `x`."""
-    same_device("gather", x.device, ids)
-    if x.dtype.is_complex:
-        return from_words(gather(words(x), beside_words(ids, x.dtype), axis), x.dtype)
+def _gather(x: Tensor, ids: Tensor, axis: int, status: int = 0) -> Tensor:
+    """`take_along_axis` for any layouts."""
     result = empty(ids.shape, x.dtype, x.device)
-    if result.size:
-        strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
-        info = layout_info(x.device, ids.shape + ids.strides + strides)
-        kernel(x.device, f"gather_strided_i64_{x.dtype.short}")(
-            result.size, result.size, x.ndim, info, ids.address, x.address, result.address, x.shape[axis],
-            word(x.strides[axis]),
-        )  # fmt: skip
+    strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
+    info = layout_info(x.device, ids.shape + ids.strides + strides)
+    kernel(x.device, f"gather_strided_u{x.dtype.bits}")(
+        result.size, result.size, x.ndim, info, fused.id_type(ids), ids.address, x.address, result.address,
+        x.shape[axis], word(x.strides[axis]), status,
+    )  # fmt: skip
     return result
 
 
@@ -164,25 +175,32 @@ def index_tensor(operation: str, indices: object) -> Tensor:
     return found
 
 
-def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
-    """The slices of an axis at checked int64 ids, whose axes take its place."""
+def select(x: Tensor, ids: Tensor, axis: int, status: int = 0) -> Tensor:
+    """The slices of an axis at ids, whose axes take its place; without a place for an answer the ids are known to be
+    inside.
+    """
     same_device("select", x.device, ids)
     if x.dtype.is_complex:
-        return from_words(select(words(x), ids, axis), x.dtype)
-    key = ("select", axis, x.device._driver, x.dtype, x.layout.shape, x.layout.strides, ids.layout.shape)
+        return from_words(select(words(x), ids, axis, status), x.dtype)
+    key = ("select", axis, x.device._driver, x.dtype, *_layout(x), ids.dtype, *_layout(ids))
     launch = prepared.found(key)
     if launch is not None:
-        return launch.run(x.device, ids.address, x.address)
+        return launch.run(x.device, ids.address, x.address, answer=(status,))
     source = packed(x)
     result = empty((*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :]), x.dtype, x.device)
     if result.size:
         left, right = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
         plan = context(x.device).plan(plans_indexing.index_select, left * ids.size, right, x.dtype.itemsize)
-        chosen, sizes = kernel(x.device, f"is_i64_{x.dtype.short}"), (left, x.shape[axis], ids.size, right)
-        chosen.run(plan, result.size, 0, 0, ids.address, source.address, result.address, *sizes)
+        chosen, sizes = kernel(x.device, f"select_u{x.dtype.bits}"), (left, x.shape[axis], ids.size, right)
+        before = (result.size, *strided(ids.shape, ids), fused.id_type(ids))
+        chosen.run(plan, *before, ids.address, source.address, result.address, *sizes, status)
         if source is x:
-            chosen.keep(key, plan, result, (result.size, 0, 0), after=sizes)
+            chosen.keep(key, plan, result, before, after=sizes)
     return result
+
+
+def _layout(x: Tensor) -> tuple[Shape, Shape]:
+    return x.layout.shape, x.layout.strides
 
 
 def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:

@@ -16,7 +16,7 @@ from rocmkern.kernels.catalogue import INTEGERS
 from rocmkern.kernels.families.indexing import FAMILY, ids_for
 from rocmkern.runtime import Device
 from tests.kernels.candle import symbols
-from tests.kernels.launching import NAMES, Array, bits, layout, run, same_bits, small_numbers, unequal
+from tests.kernels.launching import NAMES, Array, bits, layout, root, run, same_bits, small_numbers, unequal
 
 CLEAN = np.full(4, 2**64 - 1, np.uint64)  # a status in which no index was found outside
 PAIRS = [(i.short, t.short) for t in REAL for i in ids_for(t)]
@@ -143,33 +143,67 @@ def test_gather_of_any_layout_follows_torch(device: Device, data: st.DataObject)
     shape = data.draw(st.tuples(*[st.integers(1, 6)] * nd))
     ids_shape = tuple(data.draw(st.integers(1, 9 if d == axis else n)) for d, n in enumerate(shape))
     order = data.draw(st.permutations(range(nd)))
-    source = bits(rng, BY_SHORT["i32"], tuple(shape[d] for d in order)).transpose(np.argsort(order))
+    source = bits(rng, BY_SHORT["u32"], tuple(shape[d] for d in order)).transpose(np.argsort(order))
     ids = rng.integers(0, shape[axis], tuple(ids_shape[d] for d in order)).astype(np.int64).transpose(np.argsort(order))
     if data.draw(st.booleans()):
         ids = np.broadcast_to(ids[:1], ids_shape)
     part = source[tuple(slice(None) if d == axis else slice(0, n) for d, n in enumerate(ids_shape))]
-    out = np.zeros(ids_shape, np.int32)
+    out = np.zeros(ids_shape, np.uint32)
     info = layout(ids, part)
     info[2 * nd + axis] = 0
     stride = part.strides[axis] // 4
     run(
-        device, "gather_strided_i64_i32", out.size, nd, info, ids, source, out, shape[axis], stride, grid=1
+        device, "gather_strided_u32", out.size, nd, info, -8, memory_of(ids), source, out, shape[axis], stride, None,
+        grid=1,
     )  # fmt: skip
     assert same_bits(out, np.take_along_axis(part, ids, axis))
 
 
-@pytest.mark.parametrize("short", NAMES)
-def test_gather_strided_of_every_type(device: Device, short: str) -> None:
-    """A transposed source of every element type, padding included."""
+def memory_of(ids: Array) -> Array:
+    """The bytes of indices of any layout, as kernels take them that have no type for each."""
+    return root(ids).reshape(-1).view(np.uint8)
+
+
+def reported(ids: Array, bound: int) -> tuple[Array, list[int]]:
+    """Where each index leads, none below 0, and what a status holds of the first that leads nowhere."""
+    at = [n + bound if n < 0 else n for n in map(int, ids.reshape(-1))]
+    outside = [i for i, n in enumerate(at) if not 0 <= n < bound]
+    places = np.reshape([n if 0 <= n < bound else -1 for n in at], ids.shape)
+    return places, [outside[0], int(ids.reshape(-1)[outside[0]]) % 2**64] if outside else CLEAN[:2].tolist()
+
+
+@pytest.mark.parametrize("i", [d.short for d in INTEGERS])
+@pytest.mark.parametrize("short", ["u8", "u16", "u32", "u64"])
+def test_reading_reports_the_first_index_outside(device: Device, i: str, short: str) -> None:
+    """Of any type, layout and geometry; negative indices count from the end, those outside read as zero."""
     rng = np.random.default_rng(11)
-    inp = bits(rng, BY_SHORT[short], (5, 6)).T
-    ids = random_ids(rng, BY_SHORT["i64"], 6, (4, 5))
-    out = np.zeros((4, 5), inp.dtype)
-    info = np.array([4, 5, 5, 1, 0, 6], np.uint64)
-    run(device, f"gather_strided_i64_{short}", 20, 2, info, ids, inp, out, 6, 1, grid=1)
-    kept = valid(ids, 6)
-    chosen = np.take_along_axis(inp, np.where(kept, ids, 0).astype(np.int64), 0)
-    assert same_bits(out, np.where(kept, chosen, np.zeros((), inp.dtype)))
+    index, dtype = BY_SHORT[i], BY_SHORT[short]
+    kind = index.itemsize * (-1 if index.kind == "signed" else 1)
+    right, bound = 16, 6
+    inp = bits(rng, dtype, (2, bound, right))
+    for outside in ([], [31], [20, 9, 40], list(range(42))):
+        flat = rng.integers(-bound if index.kind == "signed" else 0, bound, 42).astype(index.numpy)
+        flat[outside] = rng.choice([6, 100, *([-7] if index.kind == "signed" else [])], len(outside))
+        for ids, info in ((flat, None), (flat.reshape(6, 7).T, layout(flat.reshape(6, 7).T))):
+            places, told = reported(ids, bound)
+            found = np.where(places[..., None] < 0, 0, inp[:, places]).astype(dtype.numpy)
+            for grid, block in ((7, 64), (3, (4, 16))):
+                out, status = np.zeros(found.shape, dtype.numpy), CLEAN.copy()
+                run(
+                    device, f"select_{short}", out.size, ids.ndim, info, kind, memory_of(ids), inp, out, 2, bound,
+                    ids.size, right, status, grid=grid, block=block,
+                )  # fmt: skip
+                assert same_bits(out, found) and status[:2].tolist() == told
+        ids = flat[:36].reshape(6, 6).T
+        places, told = reported(ids, bound)
+        chosen = np.take_along_axis(inp[0, :, :6], np.where(places < 0, 0, places), 0)
+        out, status = np.zeros((6, 6), dtype.numpy), CLEAN.copy()
+        info = np.concatenate([layout(ids), np.array([0, 1], np.uint64)])
+        run(
+            device, f"gather_strided_{short}", 36, 2, info, kind, memory_of(ids), inp[0].copy(), out, 6, right, status,
+            grid=2, block=32,
+        )  # fmt: skip
+        assert same_bits(out, np.where(places < 0, 0, chosen).astype(dtype.numpy)) and status[:2].tolist() == told
 
 
 @pytest.mark.parametrize(("i", "short"), PAIRS)

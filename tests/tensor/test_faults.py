@@ -12,7 +12,7 @@ import pytest
 
 import rocmkern as rk
 from rocmkern.errors import KernelIndexError
-from rocmkern.ops import faults, fused
+from rocmkern.ops import faults, fused, prepared
 from rocmkern.runtime.deferred import DeferredChecks
 from tests.hip_double import Double
 
@@ -84,6 +84,24 @@ def test_nothing_is_written_in_between(late: rk.Device) -> None:
     with pytest.raises(IndexError, match="index_copy: index 3"):
         late.synchronize()
     assert copied.tolist() == [0.0, 5.0, 0.0] and added.tolist() == [0.0, 6.0, 0.0]
+
+
+@pytest.mark.parametrize("few", [fused.FEW, 0])
+def test_zeros_are_read_in_between(late: rk.Device, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """An index that leads nowhere reads zeros, also from an axis without elements; the others read what they name."""
+    monkeypatch.setattr(fused, "FEW", few)
+    x, bad = rk.asarray([[1.0, 2.0], [3.0, 4.0]], device=late), rk.asarray([[1, -3], [2, -1]], device=late)
+    prepared.forget()
+    reads: list[tuple[Callable[[], rk.Tensor], list[list[float]]]] = [
+        (lambda: rk.take(x, bad[1], axis=1), [[0.0, 2.0], [0.0, 4.0]]),
+        (lambda: rk.take_along_axis(x, bad, axis=1), [[2.0, 0.0], [0.0, 4.0]]),
+        (lambda: rk.take(x[:0], bad[0], axis=0), [[0.0, 0.0], [0.0, 0.0]]),
+    ]
+    for read, expected in reads:
+        found = read()
+        with pytest.raises(IndexError, match="at position"):
+            late.synchronize()
+        assert found.tolist() == expected
 
 
 def test_more_checks_than_slots(late: rk.Device) -> None:

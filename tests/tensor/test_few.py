@@ -230,11 +230,25 @@ def test_one_launch() -> None:
         lambda: rk.scaled_dot_product_attention(q, q, q),
     ]
     for operation in operations:
+        assert_one_launch(operation)
+
+
+def assert_one_launch(operation: Callable[[], object]) -> None:
+    operation()
+    with rk.Trace() as trace:
         operation()
-        with rk.Trace() as trace:
-            operation()
-        names = [row.kernel for row in trace.totals() for _ in range(row.launches)]
-        assert len(names) == 1, names
+    names = [row.kernel for row in trace.totals() for _ in range(row.launches)]
+    assert len(names) == 1, names
+
+
+def test_reading_many_at_indices_is_one_launch_too() -> None:
+    """It checks the indices that it reads at, of any type in any layout."""
+    m, ids = rk.reshape(rk.arange(12.0), (3, 4)), rk.asarray([[2, 0], [1, -1]], dtype=rk.int8)
+    with as_of_many():
+        assert_one_launch(lambda: rk.take(m, ids.T, axis=1))
+        assert_one_launch(lambda: m[ids])
+        assert_one_launch(lambda: rk.embedding(m, ids))
+        assert_one_launch(lambda: rk.take_along_axis(m.T, ids[:1], axis=1))
 
 
 def test_a_limit_of_elements() -> None:

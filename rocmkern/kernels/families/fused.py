@@ -28,7 +28,7 @@ BITS: Final = tuple(t for t in INTEGERS if t.kind == "unsigned")
 _U8, _U32, _I32, _I64, _U64, _F64 = (
     dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64, dtypes.uint64, dtypes.float64,
 )  # fmt: skip
-_IDS: Final = (scalar("id_type", _I32), source("ids", _U8))
+ANY_IDS: Final = (scalar("id_type", _I32), source("ids", _U8))
 _STATUS: Final = Parameter("status", "inout", _U64)
 _ROWS: Final = (scalar("numel"), scalar("cols"), scalar("num_dims"), source("info", _U64, nullable=True))
 
@@ -42,7 +42,7 @@ def _by_bits(t: DType) -> Iterator[KernelSpec]:
     moved = source("inp", t), result("out", t)
     yield _spec(
         f"take_{s}", f"TAKE({s})", *LAYOUT[:2], source("info", _U64), scalar("count"), scalar("id_dims"),
-        source("id_info", _U64), *_IDS, *moved, scalar("length"), scalar("step"), _STATUS,
+        source("id_info", _U64), *ANY_IDS, *moved, scalar("length"), scalar("step"), _STATUS,
     )  # fmt: skip
     yield _writes("write_last", "WRITE_LAST", t)
     yield _spec(
@@ -66,7 +66,7 @@ def _by_bits(t: DType) -> Iterator[KernelSpec]:
 def _writes(name: str, macro: str, t: DType) -> KernelSpec:
     sizes = tuple(map(scalar, ("left", "count", "length", "right")))
     tensors = source("inp", t, nullable=True), source("values", t), Parameter("out", "inout", t)
-    return _spec(f"{name}_{t.short}", f"{macro}({t.short})", *sizes, source("info", _U64), *_IDS, *tensors, _STATUS)
+    return _spec(f"{name}_{t.short}", f"{macro}({t.short})", *sizes, source("info", _U64), *ANY_IDS, *tensors, _STATUS)
 
 
 def _by_type(t: DType) -> Iterator[KernelSpec]:
@@ -101,7 +101,7 @@ def _of_floats(t: DType) -> Iterator[KernelSpec]:
 
 
 _ONE_HOT: Final = _spec(
-    "one_hot", "ONE_HOT(one_hot)", scalar("count"), scalar("num_dims"), source("info", _U64), *_IDS, scalar("depth"),
+    "one_hot", "ONE_HOT(one_hot)", scalar("count"), scalar("num_dims"), source("info", _U64), *ANY_IDS, scalar("depth"),
     result("out", dtypes.float32), _STATUS,
 )  # fmt: skip
 

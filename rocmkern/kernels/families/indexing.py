@@ -20,6 +20,7 @@ from rocmkern.kernels.catalogue import (
     scalar,
     source,
 )
+from rocmkern.kernels.families.fused import ANY_IDS, BITS
 
 # Candle's three and the i32 of everybody else; Candle has i16 for f8 alone.
 _IDS: Final = (dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64)
@@ -53,12 +54,19 @@ def _of_checked_ids(t: DType) -> Iterator[KernelSpec]:
     i = dtypes.int64
     ids, inp, target = source("ids", i), source("inp", t), changed("out", t)
     moving, pair = (i.short, t.short, bits_name(t)), f"{i.short}_{t.short}"
-    strided = (*LAYOUT, ids, inp, result("out", t), scalar("src_dim"), scalar("src_stride"))
     by_row = (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS)
     ordered = (source("order", i), *by_row[:4], *map(scalar, ("left", "dst_dim", "right")))
-    yield _spec(f"gather_strided_{pair}", strided, "GATHER_STRIDED", *moving)
     yield _spec(f"ic_{pair}", by_row, "INDEX_COPY", *moving)
     yield _spec(f"ia_sorted_{t.short}", ordered, "INDEX_ADD_SORTED", t.short)
+
+
+def _reporting(t: DType) -> Iterator[KernelSpec]:
+    """Reading at indices of any type, which are checked."""
+    tensors = (*LAYOUT, *ANY_IDS, source("inp", t), result("out", t))
+    status = Parameter("status", "inout", dtypes.uint64, nullable=True)
+    yield _spec(f"select_{t.short}", (*tensors, *_SOURCE_EXTENTS, status), "SELECT", t.short)
+    strided = (*tensors, scalar("src_dim"), scalar("src_stride"), status)
+    yield _spec(f"gather_strided_{t.short}", strided, "GATHER_STRIDED", t.short)
 
 
 def _check_ids(i: DType) -> KernelSpec:
@@ -95,6 +103,7 @@ FAMILY: Final = Family(
             (
                 *(k for t in by_size(dtypes.REAL) for i in ids_for(t) for k in _of_candle(i, t)),
                 *(k for t in by_size(dtypes.REAL) for k in _of_checked_ids(t)),
+                *(k for t in BITS for k in _reporting(t)),
                 *map(_check_ids, INTEGERS),
                 *(k for t in by_size(dtypes.REAL) for k in _nonzero(t)),
                 _SCAN,
