@@ -24,8 +24,12 @@ def cache_folder() -> Path:
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file so that readers find the old content or all of the new, whoever else writes it."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    fresh.write_bytes(content)
-    fresh.replace(path)
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def _folder(variable: str, base_variable: str, base: str) -> Path:

@@ -20,6 +20,7 @@ LAYERS = (
     ("drivers",),
     ("emulator",),
     ("codeobject",),
+    ("disk_cache",),
     ("targets", "dtypes", "paths"),
     ("errors",),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -74,7 +75,7 @@ def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> Entry:
     sources.require_rendered(job.family)
     source_hash = sources.source_hash(job.family.name)
     job.output.parent.mkdir(parents=True, exist_ok=True)
-    fresh = job.output.with_suffix(".building")
+    fresh = job.output.with_name(f".{job.output.name}.{os.getpid()}")
     root = files.sources()
     name = compiled.key(job.family.name, job.target, source_hash, toolchain)
     try:
@@ -86,13 +87,14 @@ def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> Entry:
         rows = _ptx_rows(fresh.read_text()) if is_ptx(job.target) else manifest.kernel_rows(fresh.read_bytes())
         _check(job, rows)
         fresh.chmod(0o644)  # lld marks it executable, the cache of compiled files does not
+        sha256 = manifest.digest(fresh)
         fresh.replace(job.output)
     finally:
         fresh.unlink(missing_ok=True)
     return Entry(
         target=job.target,
         family=job.family.name,
-        sha256=manifest.digest(job.output),
+        sha256=sha256,
         source_hash=source_hash,
         compiler=toolchain.compiler,
         library=toolchain.library(job.target),
@@ -104,11 +106,11 @@ def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> Entry:
 def build_all(
     jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: Callable[[Job], None], force: bool = False
 ) -> None:
-    """Builds the jobs side by side and writes the manifest of what succeeded.
+    """Builds the jobs side by side and notes in the manifest what succeeded.
 
     A file that fails does not stop the others; BuildError names all that failed.
     """
-    entries, failed = manifest.load(), []
+    entries, failed = dict[str, Entry](), []
     with ThreadPoolExecutor(workers) as pool:
         running = {pool.submit(build, job, toolchain, force=force): job for job in jobs}
         try:
@@ -125,8 +127,7 @@ def build_all(
         finally:
             for future in running:
                 future.cancel()
-            if entries:
-                manifest.save(entries)
+            manifest.add(entries)
     if failed:
         raise BuildError("\n".join(failed))
 

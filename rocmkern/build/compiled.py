@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from rocmkern.build.toolchain import Toolchain
-from rocmkern.paths import cache_folder, write_whole
-
-LIMIT_BYTES: Final = 512 << 20
+from rocmkern.disk_cache import DiskCache
 
 
-def folder() -> Path:
-    return cache_folder() / "compiled"
+def _cache() -> DiskCache:
+    return DiskCache.named("compiled")
 
 
 def key(family: str, target: str, source_hash: str, toolchain: Toolchain) -> str:
@@ -26,28 +20,12 @@ def key(family: str, target: str, source_hash: str, toolchain: Toolchain) -> str
 
 
 def fetch(name: str, output: Path) -> bool:
-    """Copies the kept file to `output`, if there is one."""
-    kept = folder() / name
-    try:
-        shutil.copyfile(kept, output)
-    except FileNotFoundError:
-        return False
-    with suppress(FileNotFoundError):  # another process has dropped it since
-        os.utime(kept)
-    return True
+    """Writes what was kept to `output`, if there is something."""
+    data = _cache().fetch(name)
+    if data is not None:
+        output.write_bytes(data)
+    return data is not None
 
 
 def keep(name: str, built: Path) -> None:
-    """Keeps a copy; the longest unused ones go when all of them exceed the limit."""
-    folder().mkdir(parents=True, exist_ok=True)
-    write_whole(folder() / name, built.read_bytes())
-    found = []
-    for path in folder().glob("[!.]*"):  # not what somebody is writing
-        with suppress(FileNotFoundError):
-            status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
-    total = 0
-    for _, size, path in sorted(found, reverse=True):
-        total += size
-        if total > LIMIT_BYTES:
-            path.unlink(missing_ok=True)
+    _cache().keep(name, built.read_bytes())

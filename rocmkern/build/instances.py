@@ -12,6 +12,7 @@ from attrs import frozen
 from rocmkern import codeobject
 from rocmkern.build import compiled
 from rocmkern.build.toolchain import Toolchain
+from rocmkern.disk_cache import DiskCache
 from rocmkern.errors import BuildError, CodeObjectError
 from rocmkern.kernels import files, instance_files
 from rocmkern.kernels.catalogue import KernelSpec
@@ -53,8 +54,11 @@ def build(job: InstanceJob, toolchain: Toolchain) -> None:
         held = codeobject.read(built.read_bytes()).kernels
         if list(held) != [job.kernel.symbol]:
             raise BuildError(f"build {job.name}: it holds {', '.join(held)}, not {job.kernel.symbol}; fix the family")
+        nbytes = built.stat().st_size
         built.replace(job.output)
     instance_files.mark(job.output, job.kernel)
+    if job.output.is_relative_to(instance_files.default_folder()):
+        DiskCache(instance_files.default_folder()).bound(nbytes)
 
 
 def build_all(

@@ -6,16 +6,16 @@ import fcntl
 import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from rocmkern import targets
 from rocmkern.build import hiprtc, toolchain
 from rocmkern.build.toolchain import Toolchain
+from rocmkern.disk_cache import DiskCache
 from rocmkern.errors import BuildError, ConfigError
 from rocmkern.kernels import files
-from rocmkern.paths import cache_folder, write_whole
 from rocmkern.runtime import Device, Module, default_device
 
 
@@ -35,21 +35,21 @@ def compile(
         raise ConfigError(f"compile: name {name!r} is no identifier; use letters, digits and _")
     device = default_device() if device is None else device
     target = device.info.target if target is None else target
-    code = compiled(source, target, name=name, options=tuple(options))
-    return Module.load_data(code.read_bytes(), device)
+    return Module.load_data(compiled(source, target, name=name, options=tuple(options)), device)
 
 
-def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[str, ...] = ()) -> Path:
-    """The code object of a source in the cache, made now if it is not there."""
-    chosen = compiler_for(target)
-    path = cache_folder() / "jit" / f"{_key(source, target, options, chosen)}{targets.file_name('', target)}"
-    if path.exists():
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path.with_suffix(".lock")):
-        if not path.exists():
-            _compile(source, target, name, options, chosen, path)
-    return path
+def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[str, ...] = ()) -> bytes:
+    """The code object of a source: from the cache, or made now and kept there."""
+    chosen, cache = compiler_for(target), DiskCache.named("jit")
+    key = _key(source, target, options, chosen)
+    code = cache.fetch(key)
+    if code is None:
+        with _locked(cache.folder / f"{key}.lock"):
+            code = cache.fetch(key)
+            if code is None:
+                code = _compile(source, target, name, options, chosen)
+                cache.keep(key, code)
+    return code
 
 
 @cache
@@ -78,13 +78,16 @@ def _key(source: str, target: str, options: tuple[str, ...], chosen: Toolchain) 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One process at a time; the system lets go of the lock when its owner dies."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """One process at a time, where the folder can be written; the system lets go of the lock when its owner dies."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(held.enter_context(path.open("w")), fcntl.LOCK_EX)
+            held.callback(path.unlink, missing_ok=True)
         yield
 
 
-def _compile(source: str, target: str, name: str, options: tuple[str, ...], chosen: Toolchain, path: Path) -> None:
+def _compile(source: str, target: str, name: str, options: tuple[str, ...], chosen: Toolchain) -> bytes:
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch, f"{name}.hip").write_text(source)
         built = Path(scratch, "built")
@@ -93,4 +96,4 @@ def _compile(source: str, target: str, name: str, options: tuple[str, ...], chos
         except BuildError as error:
             numbered = "\n".join(f"{i:4} | {line}" for i, line in enumerate(source.splitlines(), 1))
             raise BuildError(f"compile {name} for {target} with {chosen.compiler}: {error}\n{numbered}") from None
-        write_whole(path, built.read_bytes())
+        return built.read_bytes()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +16,7 @@ from attrs import asdict, frozen
 from rocmkern import codeobject
 from rocmkern.codeobject import Kernel
 from rocmkern.kernels import files
+from rocmkern.paths import write_whole
 
 # What a kernel's row holds, in this order; sizes in bytes. A scalar register parked in a lane of a vector register does
 # not count as spilled: it costs no memory access.
@@ -39,6 +44,7 @@ class Entry:
 
 
 def digest(path: Path) -> str:
+    """The hash by which an entry knows its file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -64,11 +70,29 @@ def _entry(flags: list[str], kernels: dict[str, list[int]], **rest: str) -> Entr
     return Entry(flags=tuple(flags), kernels={name: tuple(row) for name, row in kernels.items()}, **rest)
 
 
-def save(entries: dict[str, Entry]) -> None:
+def add(entries: dict[str, Entry]) -> None:
+    """Notes what was built, beside what others noted meanwhile."""
+    if entries:
+        with _locked():
+            _save(load() | entries)
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """One process at a time; the system lets go of the lock when its owner dies."""
+    descriptor = os.open(files.code_objects(), os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _save(entries: dict[str, Entry]) -> None:
     """Writes one line per file, sorted, so that builds of different families merge as text."""
 
     def line(value: Any) -> str:
         return json.dumps(value, separators=(",", ":"))
 
     rows = ",\n".join(f"{line(name)}:{line(asdict(entries[name]))}" for name in sorted(entries))
-    manifest_path().write_text(f'{{"kernel_fields":{line(KERNEL_FIELDS)},\n"files":{{\n{rows}\n}}}}\n')
+    write_whole(manifest_path(), f'{{"kernel_fields":{line(KERNEL_FIELDS)},\n"files":{{\n{rows}\n}}}}\n'.encode())

@@ -1,7 +1,8 @@
 """Kernels of instances that do not ship: where they are looked for, and which of the files may be used.
 
 They lie as `instances/<target>/<symbol>.hsaco` in the folders of ROCMKERN_KERNEL_DIR and in the user's cache, each with
-the hash of the sources that it came from; a file of other sources than today's counts as not there.
+the hash of the sources that it came from and its own; one of other sources than today's, or a damaged one, counts as
+not there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from rocmkern import targets
+from rocmkern import disk_cache, targets
 from rocmkern.errors import KernelNotFound
 from rocmkern.kernels import sources
 from rocmkern.kernels.catalogue import KernelSpec
@@ -49,20 +50,34 @@ def source_hash(kernel: KernelSpec) -> str:
 
 
 def mark(code_object: Path, kernel: KernelSpec) -> None:
-    """Notes beside a code object which sources it came from."""
-    write_whole(code_object.with_name(code_object.name + _HASH_SUFFIX), f"{source_hash(kernel)}\n".encode())
+    """Notes beside a code object which sources it came from, and what it is."""
+    write_whole(_mark_path(code_object), _mark(kernel, code_object.read_bytes()))
 
 
 def is_current(code_object: Path, kernel: KernelSpec) -> bool:
-    marked = code_object.with_name(code_object.name + _HASH_SUFFIX)
-    return code_object.exists() and marked.exists() and marked.read_text().strip() == source_hash(kernel)
+    """Whether the file is there, whole and of today's sources."""
+    try:
+        return _mark_path(code_object).read_bytes() == _mark(kernel, code_object.read_bytes())
+    except OSError:
+        return False
+
+
+def _mark_path(code_object: Path) -> Path:
+    return code_object.with_name(code_object.name + _HASH_SUFFIX)
+
+
+def _mark(kernel: KernelSpec, content: bytes) -> bytes:
+    return f"{source_hash(kernel)} {hashlib.sha256(content).hexdigest()}\n".encode()
 
 
 def find(kernel: KernelSpec, arch: str) -> Path | None:
     """The file that serves a device of `arch`; earlier folders and exact targets win."""
     folders = [folder / "instances" for folder in named_folders()] + [default_folder()]
     found = (path(kernel, target, folder) for folder in folders for target in targets.candidates(arch))
-    return next((file for file in found if is_current(file, kernel)), None)
+    chosen = next((file for file in found if is_current(file, kernel)), None)
+    if chosen is not None and chosen.is_relative_to(default_folder()):
+        disk_cache.use(chosen)
+    return chosen
 
 
 def require(kernel: KernelSpec, arch: str) -> Path:

@@ -36,6 +36,7 @@ class Sidecar:
     grid: int
     block: int
     source_hash: str
+    sha256: str  # of the code object
 
     def key(self) -> tuple[Any, ...]:
         """What a launch is matched by."""

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from rocmkern import targets
+from rocmkern import disk_cache, targets
 from rocmkern.errors import ConfigError
 from rocmkern.kernels import sidecar
 from rocmkern.kernels.instance_files import named_folders
@@ -110,15 +110,17 @@ def _run(op: str, rows: list[TensorRow], output: TensorRow, out: Tensor, operand
     key = (op, tuple(rows), output)
     table = _table(device)
     path = table.get(key)
-    if path is None:
+    found = None if path is None else _function(device, path)
+    if found is None:
         if os.environ.get(RECORD):
             _note(op, rows, output, device)
-        if not _compiles or key in table:
+        if not _compiles or (path is None and key in table):
             return False
         path = table[key] = _compiled(_entry(op, rows, output, device))
-        if path is None:
+        found = None if path is None else _function(device, path)
+        if found is None:
             return False
-    function, row = _function(device, path)
+    function, row = found
     addresses = [tensor.address for tensor in (*operands, out)]
     function.launch_packed(function.pack_values(*addresses), grid=row.grid, block=row.block)
     return True
@@ -146,12 +148,20 @@ def _files(arch: str) -> Iterator[Path]:
             yield from sorted((folder / target).glob(targets.file_name("*", arch)))
 
 
-def _function(device: Device, path: Path) -> tuple[Function, Sidecar]:
+def _function(device: Device, path: Path) -> tuple[Function, Sidecar] | None:
+    """The kernel of a file; None where the file is gone, or not what its sidecar says."""
     key = (id(device.driver), path)
     found = _functions.get(key)
     if found is None:
-        row = sidecar.read(path)
-        found = _functions[key] = Module.load(path, device).get_function(row.symbol), row
+        try:
+            row, code = sidecar.read(path), path.read_bytes()
+        except (ConfigError, OSError):
+            return None
+        if hashlib.sha256(code).hexdigest() != row.sha256:
+            return None
+        if path.is_relative_to(cache_folder()):
+            disk_cache.use(path)
+        found = _functions[key] = Module.load_data(code, device).get_function(row.symbol), row
     return found
 
 

@@ -65,9 +65,11 @@ def _is_current(request: Request, folder: Path) -> bool:
     if not path.exists():
         return False
     try:
-        return read(path).source_hash == source_hash(request)
-    except ConfigError:
+        beside = read(path)
+        is_whole = beside.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    except (ConfigError, OSError):
         return False
+    return is_whole and beside.source_hash == source_hash(request)
 
 
 def _make(request: Request, folder: Path, toolchain: Toolchain) -> str:
@@ -86,12 +88,13 @@ def _make(request: Request, folder: Path, toolchain: Toolchain) -> str:
             raise BuildError(
                 f"{request.source.name}: it has no kernel {symbol!r} but {', '.join(held)}; fix kernel_name"
             )
-        write_whole(path, built.read_bytes())
-    _sidecar(request, symbol).write(path)
+        code = built.read_bytes()
+        write_whole(path, code)
+    _sidecar(request, symbol, code).write(path)
     return "generated"
 
 
-def _sidecar(request: Request, symbol: str) -> Sidecar:
+def _sidecar(request: Request, symbol: str, code: bytes) -> Sidecar:
     def row(tensor: TensorDescriptor) -> TensorRow:
         return TensorRow(tensor.dtype.short, tensor.shape, tensor.strides)
 
@@ -105,4 +108,5 @@ def _sidecar(request: Request, symbol: str) -> Sidecar:
         grid=grid,
         block=block,
         source_hash=source_hash(request),
+        sha256=hashlib.sha256(code).hexdigest(),
     )

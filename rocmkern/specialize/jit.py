@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rocmkern.build.jit import compiler_for
+from rocmkern.disk_cache import DiskCache
 from rocmkern.errors import BuildError, ConfigError
-from rocmkern.paths import cache_folder
 from rocmkern.specialize import config
 from rocmkern.specialize.generate import generate, output_path
 
@@ -22,11 +22,10 @@ def make(entry: dict[str, Any]) -> Path | None:
         (request,) = config.requests({"kernels": [entry]})
     except ConfigError:
         return None
-    folder, errors = cache_folder() / "kernels", []
+    cache, errors = DiskCache.named("kernels"), []
     try:
-        generate(
-            [request], folder, compiler_for(request.target), report=lambda _, what, error: errors.append((what, error))
-        )
+        compiler = compiler_for(request.target)
+        generate([request], cache.folder, compiler, report=lambda _, what, error: errors.append((what, error)))
     except BuildError as error:
         errors.append(("failed", error))
     what, why = errors[-1]
@@ -35,4 +34,7 @@ def make(entry: dict[str, Any]) -> Path | None:
             f"compile {request.exported_name}: {why}; the generic kernel serves", RuntimeWarning, stacklevel=2
         )
         return None
-    return output_path(folder, request)
+    path = output_path(cache.folder, request)
+    if what == "generated":
+        cache.bound(path.stat().st_size)
+    return path

@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner
 
 from rocmkern.build import builder, compiled, device_library, manifest, toolchain
+from rocmkern.build.manifest import Entry
 from rocmkern.cli import main
 from rocmkern.errors import BuildError
 from rocmkern.kernels import families, files, sources
@@ -18,6 +20,7 @@ from rocmkern.kernels.catalogue import Family
 
 TARGET = "gfx1100"
 AFFINE = families.family("affine")
+NOTED = Entry("gfx942", "other", "", "", "", "", (), {})
 
 
 @pytest.fixture
@@ -48,9 +51,10 @@ def test_build_makes_the_file_and_its_entry_then_keeps_it(checkout: Path) -> Non
 
 
 def test_damaged_file_is_built_again(checkout: Path) -> None:
-    """A file that is not the one the manifest describes does not count as built."""
-    job = builder.Job(AFFINE, TARGET)
-    builder.build_all([job], toolchain.detect("zig"), workers=1, done=lambda job: None)
+    """A file that is not the one the manifest describes does not count as built. Entries of other builds stay."""
+    job, other = builder.Job(AFFINE, TARGET), {"gfx942/other.hsaco": NOTED}
+    builder.build_all([job], toolchain.detect("zig"), workers=1, done=lambda job: manifest.add(other))
+    assert manifest.load().keys() == {*other, job.name}
     assert builder.plan([AFFINE], [TARGET]) == ()
     job.output.write_bytes(job.output.read_bytes()[:-1])
     assert builder.plan([AFFINE], [TARGET]) == (job,)
@@ -77,7 +81,7 @@ def test_compiler_error_is_shown(checkout: Path) -> None:
     source.write_text(source.read_text() + "int wrong = ;\n")
     with pytest.raises(BuildError, match=r"build kernels_hip/affine.hip for gfx1100: .*\n.*error: expected expression"):
         builder.build(builder.Job(AFFINE, TARGET), toolchain.detect("zig"))
-    assert list((checkout / "hsaco").rglob("*.*")) == []
+    assert [path for path in (checkout / "hsaco").rglob("*") if path.is_file()] == []
 
 
 def test_warnings_are_errors(checkout: Path) -> None:
@@ -190,19 +194,28 @@ def test_control_constants_name_the_target(target: str, number: int) -> None:
     assert "@__oclc_daz_opt = linkonce_odr hidden addrspace(4) constant i8 0\n" in text
 
 
-def test_threads_keep_compiled_files_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No one stumbles over a file of another that is being renamed or dropped; the limit holds."""
-    monkeypatch.setenv("ROCMKERN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(compiled, "LIMIT_BYTES", 5000)
-    built = tmp_path / "built"
-    built.write_bytes(bytes(1000))
+def test_builds_in_one_checkout_note_their_files_beside_each_other(checkout: Path) -> None:
+    """What one noted while another built is still in the manifest."""
+    entries = {f"gfx942/{n}.hsaco": evolve(NOTED, family=str(n)) for n in range(40)}
 
-    def keep(worker: int) -> None:
-        for n in range(60):
-            compiled.keep(f"{worker}-{n}", built)
-            compiled.fetch(f"{(worker + 1) % 4}-{n}", tmp_path / f"out-{worker}")
+    def note(worker: int) -> None:
+        for n in range(worker, 40, 4):
+            name = f"gfx942/{n}.hsaco"
+            manifest.add({name: entries[name]})
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(keep, range(4)))
-    assert 0 < len(list(compiled.folder().iterdir())) <= 5
-    assert not compiled.fetch("gone", tmp_path / "none")
+        list(pool.map(note, range(4)))
+    assert manifest.load() == entries
+
+
+def test_damaged_kept_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts as not there."""
+    monkeypatch.setenv("ROCMKERN_CACHE", str(tmp_path / "cache"))
+    built, out = tmp_path / "built", tmp_path / "out"
+    built.write_bytes(bytes(1000))
+    assert not compiled.fetch("key", out)
+    compiled.keep("key", built)
+    assert compiled.fetch("key", out) and out.read_bytes() == bytes(1000)
+    (kept,) = (tmp_path / "cache" / "compiled").iterdir()
+    kept.write_bytes(kept.read_bytes()[:500])
+    assert not compiled.fetch("key", out)

@@ -12,7 +12,7 @@ import rocmkern as rk
 from rocmkern.build import jit, toolchain
 from rocmkern.errors import BuildError
 from rocmkern.kernels import files
-from rocmkern.paths import CACHE_VARIABLE
+from rocmkern.paths import CACHE_VARIABLE, cache_folder
 from tests.hip_double import Double
 
 SOURCE = '#include "include/device.hpp"\nRK_KERNEL scale(float a, float *x) { x[rk::thread_x()] *= a * FACTOR; }\n'
@@ -48,13 +48,28 @@ def test_errors_carry_log_and_numbered_source() -> None:
     """A mistake shows the compiler's words and the line."""
     with pytest.raises(BuildError, match=r"(?s)compile kernel for gfx942 with .*error: .*FACTOR.* 2 \| RK_KERNEL"):
         jit.compiled(SOURCE, "gfx942")
-    assert not list((Path(jit.cache_folder()) / "jit").glob("*.hsaco"))
+    assert list((cache_folder() / "jit").iterdir()) == []
+
+
+def test_cache_that_fails_costs_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged entry is compiled again and replaced; with no folder to write, each time compiles."""
+    calls = []
+    monkeypatch.setattr(jit, "_compile", lambda *a: (calls.append(a), b"code object")[1])
+    for damage in (b"", b"x" * 40):
+        assert jit.compiled(SOURCE, "gfx942") == b"code object"
+        (kept,) = (tmp_path / "jit").iterdir()
+        kept.write_bytes(damage)
+    assert jit.compiled(SOURCE, "gfx942") == jit.compiled(SOURCE, "gfx942") == b"code object"
+    assert len(calls) == 3
+    monkeypatch.setenv(CACHE_VARIABLE, str(kept))
+    assert jit.compiled(SOURCE, "gfx942") == jit.compiled(SOURCE, "gfx942") == b"code object"
+    assert len(calls) == 5
 
 
 def test_hiprtc_compiles_where_hip_has_a_device(double: Double) -> None:
     """The source goes to ROCm's run-time compiler with the target and the headers' folder; the code is loaded."""
     double.devices(0)
-    code = jit.compiled(SOURCE, "gfx90a", options=("-DFACTOR=3",)).read_bytes()
+    code = jit.compiled(SOURCE, "gfx90a", options=("-DFACTOR=3",))
     jit.compiler_for.cache_clear()
     double.compiler_answers(code)
     double.devices(1, "gfx90a", 0x3F, 0x3F)

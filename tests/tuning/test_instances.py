@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -232,12 +233,18 @@ def test_build_makes_what_tables_name(built: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_stale_instances_are_not_used(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of other sources than today's counts as not there."""
+    """A file of other sources than today's counts as not there, and so does a damaged one."""
     kernel = families.unshipped()["matmul_f32_64x64x32x4x4"]
     folder = instance_files.named_folders()[0] / "instances"
     assert instances.plan([kernel], "gfx942", folder) == []
     assert [job.kernel for job in instances.plan([kernel], "gfx942", folder, force=True)] == [kernel]
-    assert instance_files.find(kernel, "gfx942") is not None
+    found = instance_files.find(kernel, "gfx942")
+    assert found is not None
+    copy = built / "instances" / "gfx942" / found.name
+    shutil.copytree(folder, built / "instances")
+    assert instance_files.is_current(copy, kernel)
+    copy.write_bytes(copy.read_bytes()[:-1])
+    assert not instance_files.is_current(copy, kernel)
     monkeypatch.setattr("rocmkern.kernels.sources.source_hash", lambda name: "other")
     assert instance_files.find(kernel, "gfx942") is None
 
