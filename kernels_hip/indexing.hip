@@ -19,9 +19,9 @@ RK_DEVICE bool is_inside(I id, u64 size) {
 template <typename I>
 struct Ids {
     const I *data;
-    u64 count;
-    u64 num_dims;
-    const u64 *info;
+    u64 count = 0;
+    u64 num_dims = 0;
+    const u64 *info = nullptr;
 
     RK_DEVICE I at(u64 j) const {
         const bool direct = info == nullptr || (num_dims == 1 && info[1] == 1);
@@ -32,6 +32,12 @@ struct Ids {
         const I id = at(j);
         return is_inside(id, bound) ? static_cast<u64>(static_cast<i64>(id)) : bound;
     }
+
+    // The same of contiguous indices in two steps, which keep them as narrow as they are.
+    using Id = I;
+    static constexpr Id nowhere = highest<I>();
+    RK_DEVICE Id read(u64 j, u64) const { return data[j]; }
+    RK_DEVICE static bool leads(Id id, u64 bound) { return is_inside(id, bound); }
 };
 
 // Where an index of any type leads, counted from the end where it is negative. One outside is told of, unless the status
@@ -43,6 +49,10 @@ struct ReportedIds {
     const u64 *info;
     IdStatus *status;
 
+    RK_DEVICE ReportedIds(const u8 *data, i32 type, u64 *status_, u64 count_ = 0, u64 num_dims_ = 0,
+                          const u64 *info_ = nullptr)
+        : ids{data, type}, count(count_), num_dims(num_dims_), info(info_),
+          status(reinterpret_cast<IdStatus *>(status_)) {}
     RK_DEVICE u64 offset(u64 j) const {
         return info == nullptr ? j : strided_offset(j, count, num_dims, info, info + num_dims);
     }
@@ -54,6 +64,11 @@ struct ReportedIds {
         return found;
     }
     RK_DEVICE u64 place(u64 j, u64 bound) const { return place_at(offset(j), j, bound); }
+
+    using Id = u64;
+    static constexpr Id nowhere = no_position;
+    RK_DEVICE Id read(u64 j, u64 bound) const { return place_at(j, j, bound); }
+    RK_DEVICE static bool leads(Id id, u64 bound) { return id < bound; }
 };
 
 // Rows of `right` elements seen as 16-byte vectors where they divide into such.
@@ -203,8 +218,8 @@ constexpr u32 writes_in_flight = 4;
 // out[l, ids[…], r] = join(out[l, ids[…], r], inp[l, j, r]) for j = 0, 1, …: one thread walks all j of its (l, r), so
 // the order of joins is fixed, the last write wins, and there is no race. Ids are per j or per element. A few j are
 // loaded at once; of those that meet in one place, a later one takes its old value from the one before.
-template <bool PerElement, template <typename> typename Join, typename I, typename T>
-RK_DEVICE void scatter(const I *ids, const T *inp, T *out, u64 left, u64 src_dim, u64 dst_dim, u64 right) {
+template <bool PerElement, template <typename> typename Join, typename Indices, typename T>
+RK_DEVICE void scatter(const Indices &ids, const T *inp, T *out, u64 left, u64 src_dim, u64 dst_dim, u64 right) {
     const u64 columns = left * right;
     const bool small = columns <= 0xffffffffu;
 #pragma unroll 1
@@ -215,19 +230,19 @@ RK_DEVICE void scatter(const I *ids, const T *inp, T *out, u64 left, u64 src_dim
         T *target = out + l * dst_dim * right + r;
 #pragma unroll 1
         for (u64 j = 0; j < src_dim; j += writes_in_flight) {
-            I id[writes_in_flight];
+            typename Indices::Id id[writes_in_flight];
             T value[writes_in_flight];
 #pragma unroll
             for (u32 w = 0; w < writes_in_flight; ++w) {
                 const u64 at = j + w < src_dim ? source + (j + w) * right : source;
-                id[w] = j + w < src_dim ? ids[PerElement ? at : j + w] : highest<I>();
+                id[w] = j + w < src_dim ? ids.read(PerElement ? at : j + w, dst_dim) : Indices::nowhere;
                 value[w] = inp[at];
             }
             T old[writes_in_flight] = {};
             if constexpr (Join<T>::reads) {
 #pragma unroll
                 for (u32 w = 0; w < writes_in_flight; ++w) {
-                    if (is_inside(id[w], dst_dim)) {
+                    if (Indices::leads(id[w], dst_dim)) {
                         old[w] = target[static_cast<u64>(static_cast<i64>(id[w])) * right];
                     }
                 }
@@ -239,7 +254,7 @@ RK_DEVICE void scatter(const I *ids, const T *inp, T *out, u64 left, u64 src_dim
                     old[w] = id[before] == id[w] ? value[before] : old[w];
                 }
                 value[w] = Join<T>::join(old[w], value[w]);
-                if (is_inside(id[w], dst_dim)) {
+                if (Indices::leads(id[w], dst_dim)) {
                     target[static_cast<u64>(static_cast<i64>(id[w])) * right] = value[w];
                 }
             }
@@ -417,30 +432,30 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
     RK_KERNEL select_##Bits(u64 numel, u64 num_dims, const u64 *__restrict__ info, i32 id_type, const u8 *ids,   \
                             const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 ids_dim, u64 right,           \
                             u64 *status) {                                                                       \
-        const ReportedIds at = {{ids, id_type}, ids_dim, num_dims, info, reinterpret_cast<IdStatus *>(status)};  \
+        const ReportedIds at(ids, id_type, status, ids_dim, num_dims, info);                                     \
         index_select(numel, at, inp, out, left, src_dim, right);                                                 \
     }
-#define GATHER(I, T, Bits)                                                                                  \
-    RK_KERNEL gather_##I##_##T(u64 numel, const I *ids, const Bits *inp, Bits *out, u64, u64 src_dim,       \
-                               u64 ids_dim, u64 right) {                                                    \
-        gather<I, Bits>(numel, ids, inp, out, src_dim, ids_dim, right);                                     \
+#define GATHER(I, T, Bits)                                                                                       \
+    RK_KERNEL gather_##I##_##T(u64 numel, const I *ids, const Bits *inp, Bits *out, u64, u64 src_dim,            \
+                               u64 ids_dim, u64 right) {                                                         \
+        gather<I, Bits>(numel, ids, inp, out, src_dim, ids_dim, right);                                          \
     }
 #define GATHER_STRIDED(Bits)                                                                                     \
     RK_KERNEL gather_strided_##Bits(u64 numel, u64 num_dims, const u64 *__restrict__ info, i32 id_type,          \
                                     const u8 *ids, const Bits *inp, Bits *out, u64 src_dim, u64 src_stride,      \
                                     u64 *status) {                                                               \
-        const ReportedIds at = {{ids, id_type}, numel, num_dims, info, reinterpret_cast<IdStatus *>(status)};    \
+        const ReportedIds at(ids, id_type, status, numel, num_dims, info);                                       \
         gather_strided(at, inp, out, src_dim, src_stride);                                                       \
     }
-#define INDEX_COPY(I, T, Bits)                                                                                   \
-    RK_KERNEL ic_##I##_##T(const I *ids, u64 ids_dim, const Bits *inp, Bits *out, u64 left, u64, u64 dst_dim,    \
-                           u64 right) {                                                                          \
-        scatter<false, Set>(ids, inp, out, left, ids_dim, dst_dim, right);                                       \
+#define INDEX_COPY(Bits)                                                                                         \
+    RK_KERNEL index_copy_##Bits(i32 id_type, const u8 *ids, u64 ids_dim, const Bits *inp, Bits *out, u64 left,   \
+                                u64, u64 dst_dim, u64 right, u64 *status) {                                      \
+        scatter<false, Set>(ReportedIds(ids, id_type, status), inp, out, left, ids_dim, dst_dim, right);         \
     }
 #define INDEX_ADD(I, T)                                                                                          \
     RK_KERNEL ia_##I##_##T(const I *ids, u64 ids_dim, const T *inp, T *out, u64 left, u64, u64 dst_dim,          \
                            u64 right) {                                                                          \
-        scatter<false, Add>(ids, inp, out, left, ids_dim, dst_dim, right);                                       \
+        scatter<false, Add>(Ids<I>{ids}, inp, out, left, ids_dim, dst_dim, right);                               \
     }
 #define INDEX_ADD_SORTED(T)                                                                                      \
     RK_KERNEL ia_sorted_##T(const i64 *order, const i64 *ids, u64 ids_dim, const T *inp, T *out, u64 left,       \
@@ -450,11 +465,21 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
 #define SCATTER(I, T, Bits)                                                                                      \
     RK_KERNEL s_##I##_##T(const I *ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 dst_dim,          \
                           u64 right) {                                                                           \
-        scatter<true, Set>(ids, inp, out, left, src_dim, dst_dim, right);                                        \
+        scatter<true, Set>(Ids<I>{ids}, inp, out, left, src_dim, dst_dim, right);                                \
     }
 #define SCATTER_ADD(I, T)                                                                                        \
     RK_KERNEL sa_##I##_##T(const I *ids, const T *inp, T *out, u64 left, u64 src_dim, u64 dst_dim, u64 right) {  \
-        scatter<true, Add>(ids, inp, out, left, src_dim, dst_dim, right);                                        \
+        scatter<true, Add>(Ids<I>{ids}, inp, out, left, src_dim, dst_dim, right);                                \
+    }
+#define REPORTING_SCATTER(Bits)                                                                                  \
+    RK_KERNEL scatter_##Bits(i32 id_type, const u8 *ids, const Bits *inp, Bits *out, u64 left, u64 src_dim,      \
+                             u64 dst_dim, u64 right, u64 *status) {                                              \
+        scatter<true, Set>(ReportedIds(ids, id_type, status), inp, out, left, src_dim, dst_dim, right);          \
+    }
+#define REPORTING_SCATTER_ADD(T)                                                                                 \
+    RK_KERNEL scatter_add_##T(i32 id_type, const u8 *ids, const T *inp, T *out, u64 left, u64 src_dim,           \
+                              u64 dst_dim, u64 right, u64 *status) {                                             \
+        scatter<true, Add>(ReportedIds(ids, id_type, status), inp, out, left, src_dim, dst_dim, right);          \
     }
 #define CHECK_IDS(I)                                                                                             \
     RK_KERNEL check_ids_##I(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, i64 *out,       \

@@ -12,8 +12,8 @@ from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, operand, same_device
-from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.fused import Writes
+from rocmkern.ops.faults import checked_ids, under_check
+from rocmkern.ops.fused import Writes, id_type
 from rocmkern.ops.indexing import index_tensor
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
@@ -55,12 +55,8 @@ def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1
     written = Writes("index_copy", at, indices, words(source)).copy(words(x))
     if written is not None:
         return from_words(written, x.dtype)
-    ids = checked_ids(indices, x.shape[at], at, "index_copy")
     source, result = packed(source), words(duplicate(x))
-    extents = _extents(result, at, ids.size)
-    if source.size:
-        addresses = (ids.address, ids.size, source.address, result.address)
-        kernel(x.device, f"ic_i64_{result.dtype.short}")(extents[0] * extents[3], *addresses, *extents)
+    _write("index_copy", result, at, indices, words(source), slices=True)
     return from_words(result, x.dtype)
 
 
@@ -75,9 +71,10 @@ def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -
     written = None if x.dtype is complex128 else Writes("scatter", at, indices, words(source)).copy(words(x))
     if written is not None:
         return from_words(written, x.dtype)
-    ids = checked_ids(indices, x.shape[at], at, "scatter")
     source, result = packed(source), words(duplicate(x))
-    _by_column("s", result, at, packed(beside_words(ids, x.dtype)), words(source))
+    if x.dtype is complex128:  # two words an index
+        indices = beside_words(checked_ids(indices, x.shape[at], at, "scatter"), x.dtype)
+    _write("scatter", result, at, indices, words(source))
     return from_words(result, x.dtype)
 
 
@@ -92,16 +89,17 @@ def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -
     written = None if x.dtype.is_complex else Writes("scatter_add", at, indices, source, adds=True).copy(x)
     if written is not None:
         return written
-    ids = checked_ids(indices, x.shape[at], at, "scatter_add")
     source = packed(source)
     if x.dtype.is_complex:
+        ids = checked_ids(indices, x.shape[at], at, "scatter_add")
         both = packed(beside_words(ids, complex128))
         return joined(scatter_add(parts(x), both, parts(source), axis=at), x.dtype)
-    left, _, _, right = extents = _extents(x, at, ids.shape[at])
+    left, _, _, right = extents = _extents(x, at, indices.shape[at])
     if left * right >= _ENOUGH_COLUMNS or x.size >= 1 << 32:
         result = duplicate(x)
-        _by_column("sa", result, at, ids, source)
+        _write("scatter_add", result, at, indices, source)
         return result
+    ids = checked_ids(indices, x.shape[at], at, "scatter_add")
     places = ids if left * right == 1 else _places(ids, extents)
     flat = _add_sorted(reshape(x, -1), 0, reshape(places, -1), reshape(source, -1))
     return reshape(flat, x.shape)
@@ -135,11 +133,23 @@ def _extents(x: Tensor, at: int, count: int) -> tuple[int, int, int, int]:
     return prod(x.shape[:at]), count, x.shape[at], prod(x.shape[at + 1 :])
 
 
-def _by_column(name: str, result: Tensor, at: int, ids: Tensor, source: Tensor) -> None:
-    if source.size:
-        extents = _extents(result, at, ids.shape[at])
-        addresses = (ids.address, source.address, result.address)
-        kernel(result.device, f"{name}_i64_{result.dtype.short}")(extents[0] * extents[3], *addresses, *extents)
+def _write(operation: str, result: Tensor, at: int, indices: Tensor, source: Tensor, *, slices: bool = False) -> None:
+    """Write or add to `result` what is contiguous, by a thread for each column, at indices that are checked: of whole
+    slices, or of each value.
+    """
+    if not source.size:
+        checked_ids(indices, result.shape[at], at, operation)
+        return
+    ids, extents = packed(indices), _extents(result, at, source.shape[at])
+    columns, counts = extents[0] * extents[3], (ids.size,) if slices else ()
+    symbol = f"{operation}_{result.dtype.short}" if operation == "scatter_add" else f"{operation}_u{result.dtype.bits}"
+    write = kernel(result.device, symbol)
+    under_check(
+        ids, result.shape[at], at, operation,
+        lambda status: write(
+            columns, id_type(ids), ids.address, *counts, source.address, result.address, *extents, status
+        ),
+    )  # fmt: skip
 
 
 def _places(ids: Tensor, extents: tuple[int, int, int, int]) -> Tensor:

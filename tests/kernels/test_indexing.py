@@ -217,16 +217,51 @@ def test_writes_by_index_keep_the_order_of_the_source(device: Device, i: str, sh
     ids = random_ids(rng, index, bound, inp.shape)
     spread = np.broadcast_to(row_ids[:, None], inp.shape)
     extents = (left, count, bound, right)
-    writes = (("ia", spread, True), ("s", ids, False), ("sa", ids, True), ("ic", spread, False))
-    for symbol, chosen, adds in writes[: 4 if i == "i64" else 3]:
-        want = before.copy()
-        for left_at, j, r in zip(*np.nonzero(valid(chosen, bound)), strict=True):
-            slot = (left_at, int(chosen[left_at, j, r]), r)
-            want[slot] = add(want[slot], inp[left_at, j, r]) if adds else inp[left_at, j, r]
+    for symbol, chosen, adds in (("ia", spread, True), ("s", ids, False), ("sa", ids, True)):
         out = before.copy()
         given_ids = (row_ids, count) if chosen is spread else (ids,)
         run(device, f"{symbol}_{i}_{short}", *given_ids, inp, out, *extents, grid=1, block=64)
-        assert not unequal(out, want), symbol
+        places = np.where(valid(chosen, bound), chosen.astype(np.int64), -1)
+        assert not unequal(out, written(before, places, inp, adds=adds)), symbol
+
+
+def written(before: Array, places: Array, inp: Array, *, adds: bool) -> Array:
+    """What becomes of a (left, axis, right) with values written or added along the axis in order; none at -1."""
+    result = before.copy()
+    for left, j, r in zip(*np.nonzero(places >= 0), strict=True):
+        slot = (left, int(places[left, j, r]), r)
+        result[slot] = add(result[slot], inp[left, j, r]) if adds else inp[left, j, r]
+    return result
+
+
+@pytest.mark.parametrize("i", ["u8", "i16", "i64"])
+@pytest.mark.parametrize("short", NAMES)
+def test_writing_reports_the_first_index_outside(device: Device, i: str, short: str) -> None:
+    """As reading does; what the other indices name is written."""
+    rng = np.random.default_rng(14)
+    index, dtype, left, count, bound, right = BY_SHORT[i], BY_SHORT[short], 2, 9, 7, 3
+    kind = index.itemsize * (-1 if index.kind == "signed" else 1)
+    inp, before = (small_numbers(rng, dtype, (left, n, right)) for n in (count, bound))
+    for outside in ([], [40, 22, 31]):
+        flat = rng.integers(-bound if index.kind == "signed" else 0, bound, inp.size).astype(index.numpy)
+        flat[outside] = [bound, 100, 99][: len(outside)]
+        places, told = reported(flat.reshape(inp.shape), bound)
+        out, status = before.copy(), CLEAN.copy()
+        ids, extents = (kind, memory_of(flat)), (left, count, bound, right)
+        run(device, f"scatter_add_{short}", *ids, inp, out, *extents, status, grid=1, block=64)
+        assert not unequal(out, written(before, places, inp, adds=True)) and status[:2].tolist() == told
+        if short not in ("u8", "u16", "u32", "u64"):
+            continue
+        out, status = before.copy(), CLEAN.copy()
+        run(device, f"scatter_{short}", *ids, inp, out, *extents, status, grid=1, block=64)
+        assert not unequal(out, written(before, places, inp, adds=False)) and status[:2].tolist() == told
+        lines = flat[20 : 20 + count].copy()
+        places, told = reported(lines, bound)
+        out, status = before.copy(), CLEAN.copy()
+        ids = (kind, memory_of(lines), count)
+        run(device, f"index_copy_{short}", *ids, inp, out, *extents, status, grid=1, block=64)
+        places = np.broadcast_to(places[:, None], inp.shape)
+        assert not unequal(out, written(before, places, inp, adds=False)) and status[:2].tolist() == told
 
 
 @pytest.mark.parametrize("right", [3, 8])
@@ -344,7 +379,7 @@ def test_rows_beyond_four_billion_elements(device: Device) -> None:
 
     launch("is_i64_u8", right, 1, None, ids, memory, out, 1, rows, 1, right)
     assert (out.copy_to_host() == row).all()
-    launch("ic_i64_u8", ids, 1, out, memory.at(0), 1, 1, rows, right)
+    launch("index_copy_u8", -8, ids, 1, out, memory.at(0), 1, 1, rows, right, None)
     written = np.empty(right, np.uint8)
     memory.copy_to_host(written, offset_bytes=last)
     assert (written == row).all()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rocmkern as rk
 from rocmkern.dtypes import DType
-from rocmkern.ops import fused, prepared, rows
+from rocmkern.ops import fused, prepared, rows, scatter
 from tests.tensor.arrays import Array, arrays, assert_same, laid_out
 
 DTYPES = st.sampled_from([rk.uint8, rk.float16, rk.float32, rk.int64, rk.complex64, rk.complex128])
@@ -230,25 +230,35 @@ def test_one_launch() -> None:
         lambda: rk.scaled_dot_product_attention(q, q, q),
     ]
     for operation in operations:
-        assert_one_launch(operation)
+        assert_launches(1, operation)
 
 
-def assert_one_launch(operation: Callable[[], object]) -> None:
+def assert_launches(expected: int, operation: Callable[[], object]) -> None:
     operation()
     with rk.Trace() as trace:
         operation()
     names = [row.kernel for row in trace.totals() for _ in range(row.launches)]
-    assert len(names) == 1, names
+    assert len(names) == expected, names
 
 
 def test_reading_many_at_indices_is_one_launch_too() -> None:
     """It checks the indices that it reads at, of any type in any layout."""
     m, ids = rk.reshape(rk.arange(12.0), (3, 4)), rk.asarray([[2, 0], [1, -1]], dtype=rk.int8)
     with as_of_many():
-        assert_one_launch(lambda: rk.take(m, ids.T, axis=1))
-        assert_one_launch(lambda: m[ids])
-        assert_one_launch(lambda: rk.embedding(m, ids))
-        assert_one_launch(lambda: rk.take_along_axis(m.T, ids[:1], axis=1))
+        assert_launches(1, lambda: rk.take(m, ids.T, axis=1))
+        assert_launches(1, lambda: m[ids])
+        assert_launches(1, lambda: rk.embedding(m, ids))
+        assert_launches(1, lambda: rk.take_along_axis(m.T, ids[:1], axis=1))
+
+
+def test_writing_many_at_indices_is_a_copy_and_a_launch() -> None:
+    """It checks the indices that it writes at."""
+    m, ids = rk.reshape(rk.arange(12.0), (3, 4)), rk.asarray([[2, 0, 1, -1]], dtype=rk.int8)
+    with as_of_many(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scatter, "_ENOUGH_COLUMNS", 1)
+        assert_launches(2, lambda: rk.scatter(m, ids, m[:1], axis=0))
+        assert_launches(2, lambda: rk.scatter_add(m, ids, m[:1], axis=0))
+        assert_launches(2, lambda: rk.index_copy(m, ids[0], m, axis=1))
 
 
 def test_a_limit_of_elements() -> None:

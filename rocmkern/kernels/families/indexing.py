@@ -26,6 +26,7 @@ from rocmkern.kernels.families.fused import ANY_IDS, BITS
 _IDS: Final = (dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64)
 _SOURCE_EXTENTS: Final = tuple(map(scalar, ("left", "src_dim", "ids_dim", "right")))
 _TARGET_EXTENTS: Final = tuple(map(scalar, ("left", "src_dim", "dst_dim", "right")))
+_STATUS: Final = Parameter("status", "inout", dtypes.uint64, nullable=True)
 
 
 def _spec(symbol: str, parameters: tuple[Parameter, ...], macro: str, *arguments: str) -> KernelSpec:
@@ -49,24 +50,28 @@ def _of_candle(i: DType, t: DType) -> Iterator[KernelSpec]:
     yield _spec(f"sa_{pair}", by_element, "SCATTER_ADD", *adding)
 
 
-def _of_checked_ids(t: DType) -> Iterator[KernelSpec]:
-    """What Candle lacks, for the i64 that check_ids gives."""
-    i = dtypes.int64
-    ids, inp, target = source("ids", i), source("inp", t), changed("out", t)
-    moving, pair = (i.short, t.short, bits_name(t)), f"{i.short}_{t.short}"
-    by_row = (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS)
-    ordered = (source("order", i), *by_row[:4], *map(scalar, ("left", "dst_dim", "right")))
-    yield _spec(f"ic_{pair}", by_row, "INDEX_COPY", *moving)
-    yield _spec(f"ia_sorted_{t.short}", ordered, "INDEX_ADD_SORTED", t.short)
+def _index_add_sorted(t: DType) -> KernelSpec:
+    """For the i64 that check_ids gives."""
+    order, ids = (source(name, dtypes.int64) for name in ("order", "ids"))
+    arguments = (order, ids, scalar("ids_dim"), source("inp", t), changed("out", t))
+    extents = map(scalar, ("left", "dst_dim", "right"))
+    return _spec(f"ia_sorted_{t.short}", (*arguments, *extents), "INDEX_ADD_SORTED", t.short)
 
 
 def _reporting(t: DType) -> Iterator[KernelSpec]:
-    """Reading at indices of any type, which are checked."""
+    """Reading and writing at indices of any type, which are checked."""
     tensors = (*LAYOUT, *ANY_IDS, source("inp", t), result("out", t))
-    status = Parameter("status", "inout", dtypes.uint64, nullable=True)
-    yield _spec(f"select_{t.short}", (*tensors, *_SOURCE_EXTENTS, status), "SELECT", t.short)
-    strided = (*tensors, scalar("src_dim"), scalar("src_stride"), status)
+    yield _spec(f"select_{t.short}", (*tensors, *_SOURCE_EXTENTS, _STATUS), "SELECT", t.short)
+    strided = (*tensors, scalar("src_dim"), scalar("src_stride"), _STATUS)
     yield _spec(f"gather_strided_{t.short}", strided, "GATHER_STRIDED", t.short)
+    written = (source("inp", t), changed("out", t), *_TARGET_EXTENTS, _STATUS)
+    yield _spec(f"index_copy_{t.short}", (*ANY_IDS, scalar("ids_dim"), *written), "INDEX_COPY", t.short)
+    yield _spec(f"scatter_{t.short}", (*ANY_IDS, *written), "REPORTING_SCATTER", t.short)
+
+
+def _reporting_scatter_add(t: DType) -> KernelSpec:
+    written = (source("inp", t), changed("out", t), *_TARGET_EXTENTS, _STATUS)
+    return _spec(f"scatter_add_{t.short}", (*ANY_IDS, *written), "REPORTING_SCATTER_ADD", t.short)
 
 
 def _check_ids(i: DType) -> KernelSpec:
@@ -102,8 +107,9 @@ FAMILY: Final = Family(
         sorted(
             (
                 *(k for t in by_size(dtypes.REAL) for i in ids_for(t) for k in _of_candle(i, t)),
-                *(k for t in by_size(dtypes.REAL) for k in _of_checked_ids(t)),
+                *map(_index_add_sorted, by_size(dtypes.REAL)),
                 *(k for t in BITS for k in _reporting(t)),
+                *map(_reporting_scatter_add, by_size(dtypes.REAL)),
                 *map(_check_ids, INTEGERS),
                 *(k for t in by_size(dtypes.REAL) for k in _nonzero(t)),
                 _SCAN,
