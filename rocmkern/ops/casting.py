@@ -18,6 +18,7 @@ from rocmkern.ops import prepared, specialized
 from rocmkern.ops.launch import context, elementwise, empty, layout_info
 from rocmkern.ops.parts import from_words, words
 from rocmkern.ops.prepared import Key
+from rocmkern.ops.recording import thread
 from rocmkern.promotion import Scalar
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
@@ -97,4 +98,6 @@ def scalar_tensor(value: Scalar, dtype: DType, device: Device) -> Tensor:
         memory = device.alloc(dtype.itemsize)
         memory.copy_from_host(data.reshape(1))
         found = table[key] = Tensor(memory, dtype, contiguous(()), device)
+    if thread.recording is not None:
+        thread.recording.keeps(found.address, found)
     return found if found.device is device else Tensor(found.memory, dtype, found.layout, device)

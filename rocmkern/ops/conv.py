@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from rocmkern.dtypes import float32
 from rocmkern.errors import DTypeError, ShapeError
@@ -15,13 +14,14 @@ from rocmkern.ops.casting import cast
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
 from rocmkern.ops.launch import context, empty, kernel, layout_info
 from rocmkern.ops.manipulation import reshape
-from rocmkern.ops.prepared import Key, found
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add
 from rocmkern.tensor import Tensor
 
 Pair = int | tuple[int, int]
 
 
+@recorded
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -35,12 +35,6 @@ def conv2d(
 ) -> Tensor:
     """Images (b, c, h, w) with kernels (out, c/groups, kh, kw), any layout; a pair is for height and width."""
     steps, pads, spread = _geometry("conv2d", stride, padding, dilation)
-    key: Key | None = None
-    if bias is None and tuned.tables is None and isinstance(x, Tensor) and isinstance(weight, Tensor):
-        key = ("conv2d", *_placed(x), *_placed(weight), steps, pads, spread, normal_integer(groups, "conv2d", "groups"))
-        launch = found(key)
-        if launch is not None:
-            return launch.run(x.device, x.address, weight.address)
     images, kernels = _operands("conv2d", x, weight, groups, over_groups=True)
     size = tuple(map(plans_conv.windows, images.shape[2:], _reach(kernels.shape[2:], spread), steps, pads))
     if min(size) <= 0:
@@ -58,11 +52,10 @@ def conv2d(
     plan = here.plan(plans_conv.planned, *sizes, tuned=instance)
     chosen, (info, *addresses) = here.kernel(images.device, plan.variant), _pointers(images, kernels)
     chosen.run(plan, *geometry, info, *addresses, result.address)
-    if key is not None and images is x and kernels is weight and result.size:
-        chosen.keep(key, plan, result, (*geometry, info))
     return _finished("conv2d", result, bias, x)
 
 
+@recorded
 def conv_transpose2d(
     x: Tensor,
     weight: Tensor,
@@ -95,6 +88,7 @@ def conv_transpose2d(
     return _finished("conv_transpose2d", result, bias, x)
 
 
+@recorded
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -114,6 +108,7 @@ def conv1d(
     return _as_signal(result)
 
 
+@recorded
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -140,6 +135,7 @@ def conv_transpose1d(
     return _as_signal(result)
 
 
+@recorded
 def avg_pool2d(
     x: Tensor,
     window: Pair,
@@ -158,6 +154,7 @@ def avg_pool2d(
     return _pooled("avg_pool2d", x, window, stride, padding, 1, ceil_mode, count_include_pad)
 
 
+@recorded
 def max_pool2d(
     x: Tensor,
     window: Pair,
@@ -176,13 +173,10 @@ def max_pool2d(
     return _pooled("max_pool2d", x, window, stride, padding, dilation, ceil_mode, False)
 
 
+@recorded
 def interpolate(x: Tensor, size: Pair, /, *, mode: str = "nearest", align_corners: bool = False) -> Tensor:
     """Images resampled to a height and width, "nearest" or "bilinear"."""
     size = _pair("interpolate", size)
-    key = ("interpolate", *_placed(as_tensor("interpolate", x)), size, mode, bool(align_corners))
-    launch = found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
     images = _images("interpolate", x)
     if mode not in ("nearest", "bilinear"):
         raise ShapeError(f'interpolate: mode {mode!r}; use "nearest" or "bilinear"')
@@ -197,8 +191,9 @@ def interpolate(x: Tensor, size: Pair, /, *, mode: str = "nearest", align_corner
     )
     # Candle calls the third axis w where nearest and pools are concerned, and h in bilinear.
     ordered = size if mode == "nearest" else size[::-1]
-    before = (*ordered, *options, info)
-    _launched(f"upsample_{mode}2d_{images.dtype.short}", result, images, before, key if images is x else None)
+    kernel(images.device, f"upsample_{mode}2d_{images.dtype.short}")(
+        result.size, *ordered, *options, info, images.address, result.address
+    )
     return cast(result, x.dtype)
 
 
@@ -207,10 +202,6 @@ def _pooled(
 ) -> Tensor:
     lengths = _pair(name, window)
     steps, pads, spread = _geometry(name, lengths if stride is None else stride, padding, dilation)
-    key = (name, *_placed(as_tensor(name, x)), lengths, steps, pads, spread, bool(ceil), bool(counts))
-    launch = found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
     images = _images(name, x)
     if 0 in lengths:
         raise ShapeError(f"{name}: window {lengths}; use numbers from 1 on")
@@ -222,18 +213,10 @@ def _pooled(
         raise ShapeError(f"{name}: window {lengths} does not fit image {images.shape[2:]}")
     result = empty((*images.shape[:2], *size), images.dtype, images.device)
     info = layout_info(images.device, images.shape + images.strides)
-    before = (*size, *lengths, *steps, *pads, *spread, counts, info)
-    _launched(f"{name}_axes_{images.dtype.short}", result, images, before, key if images is x else None)
+    kernel(images.device, f"{name}_axes_{images.dtype.short}")(
+        result.size, *size, *lengths, *steps, *pads, *spread, counts, info, images.address, result.address
+    )
     return cast(result, x.dtype)
-
-
-def _launched(symbol: str, out: Tensor, images: Tensor, before: tuple[Any, ...], key: Key | None) -> None:
-    """A thread an element of the result; kept under the key."""
-    chosen = kernel(images.device, symbol)
-    plan = chosen.units(out.size)
-    chosen.run(plan, *before, images.address, out.address)
-    if key is not None and out.size:
-        chosen.keep(key, plan, out, before)
 
 
 def _reach(lengths: tuple[int, ...], spread: tuple[int, ...]) -> tuple[int, ...]:
@@ -260,11 +243,6 @@ def _operands(name: str, x: Tensor, weight: Tensor, groups: int, *, over_groups:
             f"{name}: {images.shape[1]} channels, weights {weight.shape} and {groups} groups do not fit together"
         )
     return images, kernels
-
-
-def _placed(x: Tensor) -> Key:
-    """What a launch depends on of a tensor, beside its address."""
-    return (x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
 
 
 def _pair(name: str, value: Pair) -> tuple[int, int]:

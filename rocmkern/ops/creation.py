@@ -22,6 +22,7 @@ from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
 from rocmkern.ops.prepared import found, number_key
+from rocmkern.ops.recording import thread
 from rocmkern.ops.rows_unary import floor
 from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
 from rocmkern.runtime import Device
@@ -162,6 +163,8 @@ def zeros(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = 
     wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     result = uninitialised(normal_shape(shape, "zeros"), wanted, open_device(device))
     if result.size:
+        if thread.recording is not None:
+            thread.recording.clears(result.address, result.nbytes)
         result.device.driver.fill(result.address, 0, result.nbytes, 0)
     return result
 

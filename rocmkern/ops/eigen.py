@@ -22,6 +22,7 @@ from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import concat, expand_dims, squeeze
 from rocmkern.ops.matrices import adjoint, largest, matrices, square_matrices, vector_norm
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import max, min, sum
 from rocmkern.ops.rows_binary import divide, greater, multiply
 from rocmkern.tensor import Operand, Tensor
@@ -60,6 +61,7 @@ _LONG: Final = 64
 _WIDE: Final = 16
 
 
+@recorded
 def eigh(x: Tensor, /) -> EighResult:
     """The real eigenvalues of Hermitian matrices, ascending, and orthonormal eigenvectors as columns.
 
@@ -70,6 +72,7 @@ def eigh(x: Tensor, /) -> EighResult:
     return EighResult(_hermitian("eigh", a, vectors), vectors)
 
 
+@recorded
 def eigvalsh(x: Tensor, /) -> Tensor:
     """The real eigenvalues of Hermitian matrices, ascending; the lower triangle alone is read.
 
@@ -100,6 +103,7 @@ def _address(x: Tensor | None) -> int:
     return 0 if x is None else x.address
 
 
+@recorded
 def eig(x: Tensor, /) -> EigResult:
     """The complex eigenvalues of square matrices in no order, and eigenvectors of length 1 as columns.
 
@@ -111,6 +115,7 @@ def eig(x: Tensor, /) -> EigResult:
     return EigResult(values, cast(vectors, values.dtype))
 
 
+@recorded
 def eigvals(x: Tensor, /) -> Tensor:
     """The complex eigenvalues of square matrices in no order.
 
@@ -137,6 +142,7 @@ def _general(operation: str, a: Tensor, vectors: Tensor | None) -> Tensor:
     return cast(values, complex64 if part_of(a.dtype).itemsize == 4 else complex128)
 
 
+@recorded
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """Matrices as U·diag(S)·Vh with orthonormal columns in U and rows in Vh, and real S descending.
 
@@ -171,6 +177,7 @@ def _triangular_first(a: Tensor, full_matrices: bool, given: Shape) -> SVDResult
     return SVDResult(concat([matmul(first, u), rest], axis=-1), s, vh)
 
 
+@recorded
 def svdvals(x: Tensor, /) -> Tensor:
     """The singular values of matrices, descending.
 
@@ -201,6 +208,7 @@ def _singular(
     return values
 
 
+@recorded
 def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     """The pseudo-inverses of matrices, in which singular values up to `rtol` times the largest count as zero.
 
@@ -211,6 +219,7 @@ def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     return matmul(multiply(adjoint(vh), cast(expand_dims(inverses, axis=-2), vh.dtype)), adjoint(u))
 
 
+@recorded
 def matrix_rank(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     """How many singular values of each matrix lie above `rtol` times the largest, as int64.
 
@@ -243,6 +252,7 @@ _BY_SUMS: Final[dict[object, tuple[int, Callable[..., Tensor]]]] = {
 _BY_VALUES: Final[dict[object, Callable[..., Tensor]]] = {2: largest, -2: min, "nuc": sum}
 
 
+@recorded
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
     """The norms of matrices: "fro" of all elements, ±1 of the columns' sums of magnitudes the largest or smallest, ±inf
     of the rows', ±2 of the singular values, "nuc" their sum.

@@ -26,6 +26,7 @@ from rocmkern.ops.manipulation import matrix_transpose, reshape
 from rocmkern.ops.matrices import adjoint, diagonal, factored_floats, matrices, square_matrices
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_unary import reciprocal
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
@@ -159,6 +160,7 @@ def _factored(operation: str, a: Tensor) -> LU:
     return found[0]
 
 
+@recorded
 def inv(x: Tensor, /) -> Tensor:
     """The inverses of matrices. Raises LinAlgError (a ValueError) for a singular one."""
     a = square_matrices("inv", x)
@@ -171,6 +173,7 @@ def inv(x: Tensor, /) -> Tensor:
     return reshape(result, a.shape)
 
 
+@recorded
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The X of x1·X = x2: of a vector x2 a vector, else of matrices; the batches of both broadcast.
 
@@ -218,16 +221,19 @@ def _determinant(operation: str, x: Tensor, *, logarithm: bool) -> tuple[Tensor,
     return results
 
 
+@recorded
 def det(x: Tensor, /) -> Tensor:
     """The determinants of matrices; 0 of singular ones."""
     return _determinant("det", x, logarithm=False)[0]
 
 
+@recorded
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """The determinants' signs and the logarithms of their sizes, which don't overflow; 0 and −inf of singular ones."""
     return SlogdetResult(*_determinant("slogdet", x, logarithm=True))
 
 
+@recorded
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The lower triangular L with x = L·Lᴴ, or its Lᴴ; read are the lower triangles only.
 
@@ -257,6 +263,7 @@ def _cholesky(a: Tensor, status: int) -> None:
             _subtract_product(_block(a, rest, rest), below, adjoint(below))
 
 
+@recorded
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R with x = Q·R; "complete" has a square Q.
 
@@ -345,6 +352,7 @@ def _in_one(made: Reflections) -> ReflectionsInOne:
     return ReflectionsInOne(v, transposed, inverse)
 
 
+@recorded
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """The matrices multiplied with themselves n times: the identity for 0, powers of the inverse below."""
     times = normal_integer(n, "matrix_power", "power")

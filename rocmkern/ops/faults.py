@@ -18,6 +18,7 @@ from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, int64
 from rocmkern.errors import KernelIndexError, LinAlgError, RocmkernError
 from rocmkern.ops.launch import empty, kernel, strided
+from rocmkern.ops.recording import thread
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
@@ -162,7 +163,10 @@ def checked(device: Device, check: Check, launch: Callable[[int], Launched]) -> 
     """Launch what answers at the address that it is given, and raise the check's error where the host knows already."""
     answers = _answers_of(device)
     with answers.lock:
-        launched = launch(answers.slot(check, device))
+        answer = answers.slot(check, device)
+        if thread.recording is not None:
+            thread.recording.answers(answer, lambda device, again: checked(device, check, again))
+        launched = launch(answer)
         if answers_at_once(device):
             answers.settle()
     return launched

@@ -7,7 +7,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from rocmkern.dtypes import DType, bool_, float32, int64
+from rocmkern.dtypes import bool_, float32, int64
 from rocmkern.kernels import plans, plans_rows
 from rocmkern.kernels.families.fused import MOST_KEYS, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
@@ -17,7 +17,6 @@ from rocmkern.ops.elementwise import same_device
 from rocmkern.ops.faults import under_check
 from rocmkern.ops.launch import Kernel, context, empty, kernel, layout_info, word
 from rocmkern.ops.parts import from_words, words
-from rocmkern.ops.prepared import Key, Prepared, found, keep
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
@@ -47,88 +46,50 @@ def id_type(ids: Tensor) -> int:
     return (-1 if ids.dtype.kind == "signed" else 1) * ids.dtype.itemsize
 
 
-def _key(x: Tensor) -> Key:
-    return (x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
-
-
-def _kept(
-    key: Key,
-    chosen: Kernel,
-    plan: plans.LaunchPlan,
-    before: tuple[int | float, ...],
-    out: tuple[Layout, DType],
-    *,
-    between: tuple[int, ...] = (),
-    after: tuple[int, ...] = (),
-) -> Prepared:
-    """A launch that makes a tensor, for operands at any addresses."""
-    layout, dtype = out
-    nbytes = layout.size * dtype.itemsize
-    launch = Prepared(
-        chosen.function, chosen.pack, plan.grid, plan.block, before, between, after, layout, dtype, nbytes, None
-    )  # fmt: skip
-    keep(key, launch)
-    return launch
-
-
-def _checked(launch: Prepared, ids: Tensor, bound: int, axis: int, operation: str, *others: int) -> Tensor:
-    """Run a launch of ids to check and of what is at other addresses."""
-    device, address = ids.device, ids.address
-    return under_check(
-        ids, bound, axis, operation, lambda answer: launch.run(device, address, *others, answer=(answer,))
-    )
-
-
 def take(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
     """The slices of an axis at ids of any integer dtype, which are checked."""
-    key = ("few take", axis, *_key(x), *_key(ids))
-    launch = found(key)
-    if launch is None:
-        shape = (*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :])
-        if not 0 < prod(shape) <= FEW or ids.size > FEW:
-            return None
-        if x.dtype.is_complex:
-            taken = take(words(x), ids, axis, operation)
-            return None if taken is None else from_words(taken, x.dtype)
-        in_ids = (*(0,) * axis, *ids.strides, *(0,) * (x.ndim - axis - 1))
-        in_x = (*x.strides[:axis], *(0,) * ids.ndim, *x.strides[axis + 1 :])
-        launch = _taking(key, shape, in_ids, in_x, x, ids, axis)
-    return _checked(launch, ids, x.shape[axis], axis, operation, x.address)
+    shape = (*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :])
+    if not 0 < prod(shape) <= FEW or ids.size > FEW:
+        return None
+    if x.dtype.is_complex:
+        taken = take(words(x), ids, axis, operation)
+        return None if taken is None else from_words(taken, x.dtype)
+    in_ids = (*(0,) * axis, *ids.strides, *(0,) * (x.ndim - axis - 1))
+    in_x = (*x.strides[:axis], *(0,) * ids.ndim, *x.strides[axis + 1 :])
+    return _taken(shape, in_ids, in_x, x, ids, axis, operation)
 
 
 def take_along_axis(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
     """For each index, checked, its value along the axis; the shapes are the same off it."""
-    key = ("few take_along_axis", axis, *_key(x), *_key(ids))
-    launch = found(key)
-    if launch is None:
-        if not 0 < ids.size <= FEW or x.dtype.is_complex:
-            return None
-        in_x = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
-        launch = _taking(key, ids.shape, ids.strides, in_x, x, ids, axis)
-    return _checked(launch, ids, x.shape[axis], axis, operation, x.address)
+    if not 0 < ids.size <= FEW or x.dtype.is_complex:
+        return None
+    in_x = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
+    return _taken(ids.shape, ids.strides, in_x, x, ids, axis, operation)
 
 
-def _taking(key: Key, shape: Shape, in_ids: Shape, in_x: Shape, x: Tensor, ids: Tensor, axis: int) -> Prepared:
-    device, size = x.device, prod(shape)
-    before = (
-        size, *_layout(device, shape, in_ids, in_x), ids.size, *_layout(device, ids.shape, ids.strides), id_type(ids)
+def _taken(shape: Shape, in_ids: Shape, in_x: Shape, x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
+    device, size, out = x.device, prod(shape), empty(shape, x.dtype, x.device)
+    run, plan = _by_bits("take", x).run, _one_block(device, max(size, ids.size))
+    under_check(
+        ids, x.shape[axis], axis, operation,
+        lambda answer: run(
+            plan, size, *_layout(device, shape, in_ids, in_x), ids.size, *_layout(device, ids.shape, ids.strides),
+            id_type(ids), ids.address, x.address, out.address, x.shape[axis], word(x.strides[axis]), answer,
+        ),
     )  # fmt: skip
-    plan, after = _one_block(device, max(size, ids.size)), (x.shape[axis], word(x.strides[axis]))
-    return _kept(key, _by_bits("take", x), plan, before, (contiguous(shape), x.dtype), after=after)
+    return out
 
 
 def one_hot(ids: Tensor, depth: int) -> Tensor | None:
     """A row of `depth` zeros with a one at each index, which is checked."""
-    key = ("few one_hot", depth, *_key(ids))
-    launch = found(key)
-    if launch is None:
-        size, device = ids.size * depth, ids.device
-        if not 0 < size <= FEW:
-            return None
-        before = (ids.size, *_layout(device, ids.shape, ids.strides), id_type(ids))
-        out = contiguous((*ids.shape, depth)), float32
-        launch = _kept(key, kernel(device, "one_hot"), _one_block(device, size), before, out, between=(depth,))
-    return _checked(launch, ids, depth, -1, "one_hot")
+    size, device = ids.size * depth, ids.device
+    if not 0 < size <= FEW:
+        return None
+    out, run = empty((*ids.shape, depth), float32, device), kernel(device, "one_hot").run
+    plan = _one_block(device, size)
+    sizes = (ids.size, *_layout(device, ids.shape, ids.strides), id_type(ids))
+    under_check(ids, depth, -1, "one_hot", lambda answer: run(plan, *sizes, ids.address, depth, out.address, answer))
+    return out
 
 
 @frozen
@@ -143,31 +104,29 @@ class Writes:
 
     def copy(self, x: Tensor) -> Tensor | None:
         """A copy of x with the values written."""
-        at, ids, values = self.axis, self.ids, self.values
-        key = ("few writes", self.adds, at, *_key(x), *_key(ids), *_key(values))
-        launch = found(key)
-        if launch is None:
-            if not self._are_few(x):
-                return None
-            before = self._before(x, x.layout, contiguous(x.shape))
-            if before is None:
-                return evolve(self, ids=packed(ids), values=packed(values)).copy(packed(x))
-            plan = _one_block(x.device, max(values.size, x.size))
-            launch = _kept(key, self._kernel(x), plan, before, (contiguous(x.shape), x.dtype))
-        return _checked(launch, ids, x.shape[at], at, self.operation, x.address, values.address)
+        if not self._are_few(x):
+            return None
+        before = self._before(x, x.layout, contiguous(x.shape))
+        if before is None:
+            return evolve(self, ids=packed(self.ids), values=packed(self.values)).copy(packed(x))
+        out = empty(x.shape, x.dtype, x.device)
+        self._run(before, x, max(self.values.size, x.size), (x.address, self.values.address, out.address))
+        return out
 
     def into(self, x: Tensor) -> bool:
         """Write to x itself; whether that was done."""
-        ids, values = self.ids, self.values
         before = self._before(x, None, x.layout) if self._are_few(x) else None
         if before is None:
             return False
-        run, plan = self._kernel(x).run, _one_block(x.device, values.size)
-        addresses = (ids.address, 0, values.address, x.address)
-        under_check(
-            ids, x.shape[self.axis], self.axis, self.operation, lambda answer: run(plan, *before, *addresses, answer)
-        )
+        self._run(before, x, self.values.size, (0, self.values.address, x.address))
         return True
+
+    def _run(self, before: tuple[int, ...], x: Tensor, units: int, addresses: tuple[int, ...]) -> None:
+        ids, run, plan = self.ids, self._kernel(x).run, _one_block(x.device, units)
+        under_check(
+            ids, x.shape[self.axis], self.axis, self.operation,
+            lambda answer: run(plan, *before, ids.address, *addresses, answer),
+        )  # fmt: skip
 
     def _kernel(self, x: Tensor) -> Kernel:
         return kernel(x.device, f"write_sum_{x.dtype.short}") if self.adds else _by_bits("write_last", x)
@@ -293,20 +252,6 @@ def is_among(sought: Tensor, given: Tensor, *, invert: bool) -> Tensor | None:
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor | None:
     """softmax(query · keyᵀ · scale + mask) · value of few queries; a mask of bool says which keys count."""
-    masks = () if mask is None else (mask,)
-    kept_under = ("few attention", float(scale).hex(), *(part for t in (query, key, value, *masks) for part in _key(t)))
-    launch = found(kept_under)
-    if launch is None:
-        launch = _attention(kept_under, query, key, value, mask, scale)
-    if launch is None:
-        return None
-    addresses = (query.address, key.address, value.address, 0 if mask is None else mask.address)
-    return launch.run(query.device, *addresses)
-
-
-def _attention(
-    kept_under: Key, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float
-) -> Prepared | None:
     tensors, dtype, device = (query, key, value), query.dtype, query.device
     (queries, features), (keys, outputs) = query.shape[-2:], value.shape[-2:]
     if dtype not in FLOATS or any(t.dtype is not dtype for t in tensors) or key.shape[-2:] != (keys, features):
@@ -330,5 +275,8 @@ def _attention(
         prod(batch), queries, keys, features, outputs, len(axes), info, float(scale),
         mask is not None and mask.dtype is bool_,
     )  # fmt: skip
-    plan, out = context(device).plan(plans_rows.attention, rows, keys), contiguous((*batch, queries, outputs))
-    return _kept(kept_under, kernel(device, f"attention_{dtype.short}"), plan, before, (out, dtype))
+    plan = context(device).plan(plans_rows.attention, rows, keys)
+    out = empty((*batch, queries, outputs), dtype, device)
+    addresses = (query.address, key.address, value.address, 0 if mask is None else mask.address)
+    kernel(device, f"attention_{dtype.short}").run(plan, *before, *addresses, out.address)
+    return out

@@ -20,6 +20,7 @@ from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.parts import beside_words, from_words, words
 from rocmkern.ops.prepared import Key, number_key
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.reduction import min as lowest
 from rocmkern.ops.rows_binary import equal
@@ -103,6 +104,7 @@ def ternary_key(name: str, first: Tensor, x1: Operand, x2: Operand) -> Key | Non
     return tuple(key)
 
 
+@recorded
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices of an axis that the indices name; negative ones count from the end.
 
@@ -114,6 +116,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     return slices_at(x, index_tensor("take", indices), at, "take")
 
 
+@recorded
 def slices_at(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
     """The slices of an axis at ids, which are checked and whose axes take its place."""
     same_device(operation, x.device, ids)
@@ -126,6 +129,7 @@ def slices_at(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
     return under_check(ids, length, axis, operation, lambda status: select(x, ids, axis, status))
 
 
+@recorded
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """For each index its value along the axis, the other coordinates being its own; shapes broadcast off the axis."""
     at = normal_axis(axis, as_tensor("take_along_axis", x).ndim, "take_along_axis")
@@ -203,6 +207,7 @@ def _layout(x: Tensor) -> tuple[Shape, Shape]:
     return x.layout.shape, x.layout.strides
 
 
+@recorded
 def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where each value of x2 goes into the sorted x1, as int64: before equal values, or after with side="right"."""
     if side not in ("left", "right"):
@@ -239,6 +244,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     return select(x, searched(ends, arange(total, device=x.device), right=True), at)
 
 
+@recorded
 def one_hot(x: Tensor, depth: int, /) -> Tensor:
     """For each index a row of `depth` zeros with a one at it, as float32."""
     length = normal_integer(depth, "one_hot", "depth")

@@ -24,6 +24,7 @@ from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add, multiply, not_equal
 from rocmkern.ops.sorting import argsort
 from rocmkern.promotion import scalar_dtype
@@ -40,7 +41,8 @@ class Selection:
     """What a key with index tensors selects: slices of `view` at `ids`, whose axes begin at `place` in the result."""
 
     view: Tensor
-    ids: tuple[tuple[int, Tensor], ...]  # axis of the view, checked int64 ids; all of one shape
+    ids: tuple[tuple[int, Tensor], ...]  # axis of the view, ids to check
+    ids_shape: Shape  # that they broadcast to
     place: int
     unique: bool  # no element is selected twice
 
@@ -49,8 +51,17 @@ class Selection:
         rest = self.rest
         return (
             *(self.view.shape[a] for a in rest[: self.place]),
-            *self.ids[0][1].shape,
+            *self.ids_shape,
             *(self.view.shape[a] for a in rest[self.place :]),
+        )
+
+    def checked(self) -> tuple[tuple[int, Tensor], ...]:
+        """The ids as int64 of one shape. Those that an empty shape leaves out are not looked at, save one without axes,
+        as NumPy has it.
+        """
+        return tuple(
+            (axis, broadcast(checked_ids(t, self.view.shape[axis], axis, "index"), self.ids_shape))
+            for axis, t in ((axis, t if not t.ndim else broadcast(t, self.ids_shape)) for axis, t in self.ids)
         )
 
     @property
@@ -61,39 +72,36 @@ class Selection:
 
 def get_item(x: Tensor, key: Any, /) -> Tensor:
     """The elements under a key: a view for integers, slices and new axes, a copy with index tensors or masks."""
+    if isinstance(key, list | np.ndarray):
+        key = _entry(as_tensor("index", x), key)
     if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
         same_device("index", x.device, key)
         found = fused.select_true(x, key)
         return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0) if found is None else found
     if isinstance(key, Tensor) and key.dtype.is_integer and as_tensor("index", x).ndim:
         return slices_at(x, key, 0, "index")
-    if isinstance(key, tuple) and len(key) == x.ndim == 2 and all(isinstance(e, Tensor) for e in key):
-        few = _places(x, *key)
-        if few is not None:
-            return few
+    if isinstance(key, tuple):
+        dtypes = [e.dtype for e in key if isinstance(e, Tensor)]
+        if dtypes and bool_ not in dtypes:
+            return _recorded_item(x, key)
+    return _item(x, key)
+
+
+def _item(x: Tensor, key: Any) -> Tensor:
     selected = _selected(x, key)
     if isinstance(selected, Tensor):
         return selected
     if len(selected.ids) == 1:
-        axis, ids = selected.ids[0]
-        found = select(selected.view, ids, axis)
-        return _placed(found, axis, ids.ndim, selected.place)
+        ((axis, ids),) = selected.ids
+        return _placed(slices_at(selected.view, ids, axis, "index"), axis, ids.ndim, selected.place)
     axes = [a for a, _ in selected.ids]
+    flat = _linear(selected.checked(), [selected.view.shape[a] for a in axes])
     front = packed(permute_dims(selected.view, (*axes, *selected.rest)))
     merged = reshape(front, (prod(front.shape[: len(axes)]), *front.shape[len(axes) :]))
-    flat = _linear(selected.ids, [selected.view.shape[a] for a in axes])
     return _placed(select(merged, flat, 0), 0, flat.ndim, selected.place)
 
 
-def _places(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor | None:
-    """Few elements of a matrix at as many rows and columns: the rows, and of each its column."""
-    if rows.shape != columns.shape or not (rows.dtype.is_integer and columns.dtype.is_integer):
-        return None
-    for ids in (rows, columns):
-        same_device("index", x.device, ids)
-    taken = fused.take(x, reshape(rows, -1), 0, "index")
-    found = None if taken is None else fused.take_along_axis(taken, reshape(columns, (-1, 1)), 1, "index")
-    return None if found is None else reshape(found, rows.shape)
+_recorded_item: Final = recorded(_item)  # of a key without masks, whose true values the host counts
 
 
 def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
@@ -199,17 +207,7 @@ def _resolve(x: Tensor, key: Any) -> Tensor | Selection:
     place = len(before) if together else 0
     tensors = [(a, e) for a, e in enumerate(kept) if isinstance(e, Tensor)]
     shape = _common_shape([t for _, t in tensors])
-    ids = tuple((a, _checked(t, shape, view.shape[a], a)) for a, t in tensors)
-    return Selection(view, ids, place, unique)
-
-
-def _checked(ids: Tensor, shape: Shape, length: int, axis: int) -> Tensor:
-    """Ids of the common shape. Those that an empty shape leaves out are not looked at, save one without axes, as NumPy
-    has it.
-    """
-    if not ids.ndim:
-        return broadcast(checked_ids(ids, length, axis, "index"), shape)
-    return checked_ids(broadcast(ids, shape), length, axis, "index")
+    return Selection(view, tuple(tensors), shape, place, unique)
 
 
 def _common_shape(ids: list[Tensor]) -> Shape:
@@ -313,10 +311,11 @@ def _scatter(selected: Selection, source: Tensor, *, unique: bool) -> None:
     """Write contiguous values to the selected places, by their offsets in the view's memory; `unique` says that no two
     differ that go to one place.
     """
+    ids = selected.checked()
     if not source.size:
         return
     selected.view.device.settle()  # an offset does not tell that its index was outside
-    offsets = reshape(packed(_offsets(selected)), -1)
+    offsets = reshape(packed(_offsets(selected, ids)), -1)
     target, values = selected.view, reshape(source, -1)
     if not unique:
         offsets, values = _last_of_each(offsets, values)
@@ -328,13 +327,13 @@ def _scatter(selected: Selection, source: Tensor, *, unique: bool) -> None:
     )
 
 
-def _offsets(selected: Selection) -> Tensor:
+def _offsets(selected: Selection, checked: tuple[tuple[int, Tensor], ...]) -> Tensor:
     """For each element of the result its place in the memory, in elements."""
     view, shape = selected.view, selected.shape
-    ids_ndim = selected.ids[0][1].ndim
+    ids_ndim = len(selected.ids_shape)
     total = full((), view.layout.offset, dtype=int64, device=view.device)
     after = len(shape) - selected.place - ids_ndim
-    for axis, ids in selected.ids:
+    for axis, ids in checked:
         placed = reshape(ids, (*ids.shape, *(1,) * after))
         total = add(total, multiply(placed, view.strides[axis]))
     for i, axis in enumerate(selected.rest):

@@ -25,7 +25,8 @@ from rocmkern.kernels.tunable import Instance
 from rocmkern.layout import Shape, collapse, contiguous
 from rocmkern.ops import prepared, specialized
 from rocmkern.ops.prepared import Key, Prepared
-from rocmkern.runtime import Device, DeviceMemory, Function
+from rocmkern.ops.recording import LayoutAddress, thread
+from rocmkern.runtime import Device, Function
 from rocmkern.tensor import Tensor
 
 _KEPT: Final = 4096  # plans, layouts
@@ -43,7 +44,10 @@ class Kernel:
     def run(self, plan: LaunchPlan, *arguments: int | float | bytes) -> None:
         """Launch as planned."""
         if plan.grid[0]:
-            self.function.launch_packed(self.pack(*arguments), grid=plan.grid, block=plan.block)
+            packed, recording = self.pack(*arguments), thread.recording
+            if recording is not None:
+                recording.launches(self.function, packed, plan.grid, plan.block)
+            self.function.launch_packed(packed, grid=plan.grid, block=plan.block)
 
     def keep(
         self,
@@ -53,7 +57,7 @@ class Kernel:
         before: tuple[int | float | bytes, ...],
         between: tuple[int, ...] = (),
         after: tuple[int | float | bytes, ...] = (),
-        kept: object = None,
+        kept: tuple[Tensor, ...] = (),
     ) -> None:
         """Keep a launch as planned that made `out`, for operands at other addresses, which stand behind `before`."""
         launch = Prepared(
@@ -105,12 +109,6 @@ class Context:
         return found
 
 
-class LayoutAddress(int):
-    """Where a layout lies on the device. Its memory stays for as long as somebody has the number to launch with."""
-
-    memory: DeviceMemory
-
-
 class _Contexts(local):
     def __init__(self) -> None:
         self.of: dict[Driver, Context] = {}
@@ -149,6 +147,8 @@ def layout_info(device: Device, words: Shape) -> LayoutAddress:
         found = LayoutAddress(memory.live_address)
         found.memory = memory
         table[words] = found
+    if thread.recording is not None:
+        thread.recording.keeps(found, found)
     return found
 
 
@@ -169,7 +169,10 @@ def word(stride: int) -> int:
 def empty(shape: Shape, dtype: DType, device: Device) -> Tensor:
     """A contiguous tensor of uninitialised memory."""
     layout = contiguous(shape)
-    return Tensor(device.alloc(layout.size * dtype.itemsize), dtype, layout, device)
+    memory = device.alloc(layout.size * dtype.itemsize)
+    if thread.recording is not None:
+        thread.recording.makes(memory)
+    return Tensor(memory, dtype, layout, device)
 
 
 def strided(shape: Shape, *tensors: Tensor) -> tuple[int, int]:
@@ -218,7 +221,7 @@ def elementwise(
         before = (size, num_dims, info, *scalars)
         kernel.run(plan, *before, *addresses, out.address, *after)
         if key is not None:
-            kept = [t for t, same in zip(inputs, fixed, strict=False) if same]
+            kept = tuple(t for t, same in zip(inputs, fixed, strict=False) if same)
             ahead, behind = ([t.address for t in kept if (t is inputs[0]) is first] for first in (True, False))
             kernel.keep(key, plan, out, (*before, *ahead), tuple(behind), after, kept)
     return out

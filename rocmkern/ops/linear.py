@@ -10,35 +10,27 @@ from attrs import frozen
 from rocmkern.dtypes import DType, bool_, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
-from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import specialized, tuned
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
-from rocmkern.ops.launch import Kernel, context, empty, layout_info, word
+from rocmkern.ops.launch import context, empty, layout_info, word
 from rocmkern.ops.manipulation import moveaxis, permute_dims, reshape
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
-from rocmkern.ops.prepared import Key, found
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_binary import add, multiply, subtract
 from rocmkern.tensor import Tensor
 
 
+@recorded
 def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
     """The matrix product; leading axes are batches that broadcast; a vector is a row at left, a column at right.
 
     Transposed views are read as they are. f16 and bf16 are summed in f32 and rounded once; integers wrap.
     """
-    key: Key | None = None
-    if out is None and tuned.tables is None and isinstance(x1, Tensor) and isinstance(x2, Tensor):
-        first, second, place = x1.layout, x2.layout, x1.device
-        sizes = (first.shape, first.strides, second.shape, second.strides)
-        key = ("matmul", place._driver, x2.device._driver, x1.dtype, x2.dtype, *sizes)
-        launch = found(key)
-        if launch is not None:
-            return launch.run(place, x1.address, x2.address)
     left, right, dtype = _operands("matmul", x1, x2)
     if not left.ndim or not right.ndim:
         raise ShapeError(f"matmul: shapes {x1.shape} and {x2.shape}; both take one dimension or more")
@@ -53,9 +45,7 @@ def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
     shape = (*batch, *a.shape[-2:-1][: left.ndim > 1], *b.shape[-1:][: right.ndim > 1])
     shaped = result if shape == result.shape else reshape(result, shape)
     if result.size:
-        kernel = _launch(a, b, batch, result)
-        if kernel is not None and key is not None and left is x1 and right is x2:
-            kernel.keep(key, shaped)
+        _launch(a, b, batch, result)
     return finish("matmul", shaped, out)
 
 
@@ -66,32 +56,16 @@ def _operands(operation: str, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor, D
     return cast(x1, dtype), cast(x2, dtype), dtype
 
 
-@frozen
-class Single:
-    """A product that one launch made: what was passed beside the operands and the result."""
-
-    kernel: Kernel
-    plan: LaunchPlan
-    before: tuple[int, ...]
-    between: tuple[int, ...]
-
-    def keep(self, key: Key, out: Tensor) -> None:
-        self.kernel.keep(key, self.plan, out, self.before, self.between)
-
-
-def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> Single | None:
+def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     """One launch for all batches; f8 goes through f32."""
     if a.dtype.short == "f8_e4m3":
         wide = empty(result.shape, float32, result.device)
         _launch(cast(a, float32), cast(b, float32), batch, wide)
         finish("matmul", cast(wide, result.dtype), result)
-        return None
-    if a.dtype.is_complex:
+    elif a.dtype.is_complex:
         _launch_complex(a, b, batch, result)
-        return None
-    if specialized.enabled and specialized.product(result, a, b):
-        return None
-    return _multiply(a, b, batch, result)
+    elif not (specialized.enabled and specialized.product(result, a, b)):
+        _multiply(a, b, batch, result)
 
 
 @frozen
@@ -118,7 +92,7 @@ def scaled_product(a: Tensor, b: Tensor, dtype: DType, scales: Scales) -> Tensor
     return result
 
 
-def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales | None = None) -> Single | None:
+def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales | None = None) -> None:
     """As planned: one launch, or one for the parts of the inner axis and one that adds them."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     left = Layout(a.shape[:-2], a.strides[:-2]).broadcast_to(batch)
@@ -146,13 +120,11 @@ def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales
     )
     between = (finish if plan.total is None else (0, 0, 0)) if plan.is_scaled else ()
     kernel.run(plan.first, *before, a.address, b.address, *between, target.address)
-    if plan.total is None:
-        return Single(kernel, plan.first, before, between)
-    more = finish or (() if plan.is_plain else (0, 0, 0))
-    here.kernel(a.device, plan.total.variant).run(
-        plan.total, m, n, count, plan.parts, *more, target.address, result.address
-    )
-    return None
+    if plan.total is not None:
+        more = finish or (() if plan.is_plain else (0, 0, 0))
+        here.kernel(a.device, plan.total.variant).run(
+            plan.total, m, n, count, plan.parts, *more, target.address, result.address
+        )
 
 
 def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
@@ -168,6 +140,7 @@ def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     write(add(of_parts(0, 1), of_parts(1, 0)), part(result, 1))
 
 
+@recorded
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """The sum of products over pairs of axes: the last `axes` of x1 with the first of x2, or those named."""
     left, right, _ = _operands("tensordot", x1, x2)
@@ -192,6 +165,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Seq
     return reshape(matmul(a, b), (*rows, *columns))
 
 
+@recorded
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The sum of products along one axis, whose length must be the same; the others broadcast. Of complex tensors the
     first is conjugated.

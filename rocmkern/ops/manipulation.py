@@ -14,6 +14,7 @@ from rocmkern.ops.creation import asarray
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype
 from rocmkern.ops.launch import empty
 from rocmkern.ops.movement import write
+from rocmkern.ops.recorded import recorded
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
@@ -116,6 +117,7 @@ def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
     return as_tensor("flip", x).view(x.layout.flip(normal_axes(axis, x.ndim, "flip")))
 
 
+@recorded
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors one after another along an axis; flat ones of all elements where the axis is None."""
     given = [as_tensor("concat", a) for a in arrays]
@@ -136,6 +138,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return result
 
 
+@recorded
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
     given = [as_tensor("stack", a) for a in arrays]
@@ -153,6 +156,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(x.view(x.layout.narrow(at, i, 1).squeeze((at,))) for i in range(x.shape[at]))
 
 
+@recorded
 def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Tensor:
     """Elements moved along axes, those beyond the end to the front; over the flat tensor where the axis is None."""
     if axis is None:
@@ -173,6 +177,7 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] 
     return duplicate(x) if result is x else result
 
 
+@recorded
 def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     """The tensor laid side by side with itself that many times along each axis."""
     times = normal_shape(repetitions, "tile")

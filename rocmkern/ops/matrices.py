@@ -14,6 +14,7 @@ from rocmkern.ops.launch import empty
 from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, matrix_transpose, moveaxis
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import parts
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import Axes, max, min, sum
 from rocmkern.ops.rows_binary import multiply, not_equal, pow, subtract
 from rocmkern.ops.rows_unary import abs, sqrt, square
@@ -65,11 +66,13 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     return x.view(Layout(shape, (*x.strides[:-2], row + column), start))
 
 
+@recorded
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sums of the matrices' diagonals, in the dtype that `sum` has."""
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
+@recorded
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Every product of an element of one vector with one of another: a matrix with a row for each of the first."""
     if as_tensor("outer", x1).ndim != 1 or as_tensor("outer", x2).ndim != 1:
@@ -77,6 +80,7 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     return multiply(expand_dims(x1, axis=1), x2)
 
 
+@recorded
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of three elements along an axis; the others broadcast."""
     device, dtype = device_and_dtype("cross", as_tensor("cross", x1), as_tensor("cross", x2))
@@ -95,6 +99,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     return moveaxis(result, -1, axis)
 
 
+@recorded
 def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord: int | float = 2) -> Tensor:
     """The norms of vectors along axes, by default of all elements: (Σ|x|^ord)^(1/ord), for ±inf the largest or
     smallest magnitude, for 0 how many elements are other than zero. A real dtype; integers become float32.

@@ -6,6 +6,7 @@ from rocmkern.errors import DTypeError
 from rocmkern.layout import collapse
 from rocmkern.ops.launch import kernel, layout_info
 from rocmkern.ops.parts import words
+from rocmkern.ops.recording import thread
 from rocmkern.tensor import Tensor
 
 
@@ -16,6 +17,8 @@ def write(source: Tensor, target: Tensor) -> None:
     if source.dtype is not target.dtype:
         raise DTypeError(f"write: {source.dtype} into {target.dtype}; cast it first")
     if source.layout.is_contiguous and target.layout.is_contiguous:
+        if thread.recording is not None:
+            thread.recording.copies(target.address, source.address, target.nbytes)
         target.device.driver.copy_on_device(target.address, source.address, target.nbytes, 0)
         return
     source, target = words(source), words(target)

@@ -15,7 +15,7 @@ from rocmkern.ops.indexing import gathered, index_tensor, slices_at, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis
-from rocmkern.ops.prepared import found
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import as_floats, mean
 from rocmkern.ops.rows_binary import add, multiply
 from rocmkern.ops.rows_unary import negative
@@ -26,10 +26,6 @@ def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...
     """A kernel over the contiguous rows of `x`; f8 goes through f32."""
     if x.dtype.short == "f8_e4m3":
         return cast(_over_rows(name, cast(x, float32), *before, after=after), x.dtype)
-    key = (name, x.device._driver, x.dtype, x.layout.shape, x.layout.strides, before)
-    launch = found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address, *after)
     source = packed(x)
     result = empty(x.shape, x.dtype, x.device)
     if result.size:
@@ -39,17 +35,17 @@ def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...
         plan = here.plan(plans_rows.normalization, rows, columns, x.dtype.itemsize)
         chosen = here.kernel(x.device, f"{name}_rows_{x.dtype.short}")
         chosen.run(plan, rows, columns, *before, source.address, *after, result.address)
-        if source is x:
-            chosen.keep(key, plan, result, (rows, columns, *before))
     return result
 
 
+@recorded
 def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """exp(x) over its sum along an axis, without overflow."""
     values = as_floats("softmax", x)
     return _along("softmax", values, normal_axis(axis, values.ndim, "softmax"))
 
 
+@recorded
 def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     """The logarithm of softmax, without overflow."""
     values = as_floats("log_softmax", x)
@@ -62,6 +58,7 @@ def _along(op: str, x: Tensor, axis: int, *before: float) -> Tensor:
     return moveaxis(_over_rows(op, moveaxis(x, axis, -1), *before), -1, axis)
 
 
+@recorded
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
     """Each row less its mean, over its standard deviation; times weight, plus bias, of the row's length.
 
@@ -72,6 +69,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     return _over_rows("layernorm", values, eps, after=(_address(scale), _address(shift)))
 
 
+@recorded
 def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
     """Each row over the root of its mean square; times weight, of the row's length."""
     values = as_floats("rms_norm", x)
@@ -95,6 +93,7 @@ def _address(t: Tensor | None) -> int:
     return 0 if t is None else t.address
 
 
+@recorded
 def elu(x: Tensor, /, *, alpha: float = 1.0) -> Tensor:
     """x above 0, alpha * (exp(x) - 1) below."""
     return _with_param("uelu", as_floats("elu", x), alpha)
@@ -105,6 +104,7 @@ def _with_param(stem: str, x: Tensor, param: float) -> Tensor:
     return elementwise(f"{stem}_{x.dtype.short}", out, (x,), encode(param, x.dtype))
 
 
+@recorded
 def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
     """The rows of a table at the ids. Raises KernelIndexError (an IndexError) for one outside."""
     if as_tensor("embedding", weight).ndim != 2:
@@ -112,6 +112,7 @@ def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
     return slices_at(weight, index_tensor("embedding", ids), 0, "embedding")
 
 
+@recorded
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
     """x times the transpose of weight (out, in), plus bias."""
     product = matmul(x, matrix_transpose(weight))
@@ -122,12 +123,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
     return add(product, bias)
 
 
+@recorded
 def normalize(x: Tensor, /, *, axis: int = -1, eps: float = 1e-12) -> Tensor:
     """Over the Euclidean length along an axis, at least eps."""
     values = as_floats("normalize", x)
     return _along("unit", values, normal_axis(axis, values.ndim, "normalize"), eps)
 
 
+@recorded
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, /, *, scale: float | None = None
 ) -> Tensor:
@@ -153,6 +156,7 @@ def _additive(mask: Tensor, dtype: DType) -> Tensor:
     return cast(where(mask, 0.0, float("-inf")) if mask.dtype.kind == "bool" else mask, dtype)
 
 
+@recorded
 def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     """The mean negative log-probability of the target classes; logits (n, classes), targets (n,)."""
     if as_tensor("cross_entropy", logits).ndim != 2 or as_tensor("cross_entropy", targets).shape != logits.shape[:1]:
@@ -161,6 +165,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     return negative(mean(gathered(log_softmax(logits), ids, 1, "cross_entropy")))
 
 
+@recorded
 def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -> Tensor:
     """Rotary position embedding of (batch, heads, length, features) by tables (length, features/2).
 

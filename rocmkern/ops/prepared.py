@@ -16,6 +16,7 @@ from rocmkern.drivers.protocol import Dims
 from rocmkern.dtypes import DType
 from rocmkern.errors import ClosedError
 from rocmkern.layout import Layout
+from rocmkern.ops.recording import LayoutAddress, Recorded, thread
 from rocmkern.runtime import Device, DeviceMemory, Function
 from rocmkern.tensor import Tensor
 
@@ -38,12 +39,21 @@ class Prepared:
     layout: Layout
     dtype: DType
     nbytes: int
-    kept: object  # what the addresses ahead and between lead to
+    kept: tuple[Tensor, ...]  # what the addresses ahead and between lead to
 
     def run(self, device: Device, *addresses: int, answer: tuple[int, ...] = ()) -> Tensor:
         """Launch it; the result. A kernel that checks its operands is told last where to answer."""
         memory = DeviceMemory(device, self.nbytes)
         packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after, *answer)
+        recording = thread.recording
+        if recording is not None:
+            recording.makes(memory)
+            for address in self.before:
+                if isinstance(address, LayoutAddress):
+                    recording.keeps(address, address)
+            for number in self.kept:
+                recording.keeps(number.address, number)
+            recording.launches(self.function, packed, self.grid, self.block)
         try:
             self.function.submit(packed, self.grid, self.block)
         except ClosedError:  # somebody closed its module: the next operation loads another
@@ -55,6 +65,7 @@ class Prepared:
 # Read and written by every thread without a lock: an entry is never changed, and dict operations are atomic.
 _launches: Final[dict[Key, Prepared]] = {}
 found: Final = _launches.get  # the launch that was kept under a key, or None
+recordings: Final[dict[Key, Recorded | None]] = {}  # None: an operation that can't be done again so
 
 
 def keep(key: Key, launch: Prepared) -> None:
@@ -64,9 +75,17 @@ def keep(key: Key, launch: Prepared) -> None:
     _launches[key] = launch
 
 
+def keep_recording(key: Key, made: Recorded | None) -> None:
+    """Keep what an operation did; there is a bound on how many."""
+    if len(recordings) >= _KEPT:
+        recordings.clear()
+    recordings[key] = made
+
+
 def forget() -> None:
     """Forget all, because kernels may be chosen otherwise from now on."""
     _launches.clear()
+    recordings.clear()
 
 
 atexit.register(forget)  # memory goes back while the drivers still work

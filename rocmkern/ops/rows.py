@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import DType, int64
+from rocmkern.dtypes import DType, int64, uint8
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_rows
 from rocmkern.kernels.families.reduce import INDEXED, accumulator, compared, output, state_bytes
@@ -14,7 +14,6 @@ from rocmkern.layout import Layout, collapse
 from rocmkern.ops import tuned
 from rocmkern.ops.creation import full
 from rocmkern.ops.launch import context, empty, layout_info
-from rocmkern.ops.prepared import found
 from rocmkern.tensor import Tensor
 
 WHOLE_ROW: Final = 1 << 14  # elements of a row that several passes in one launch take
@@ -24,10 +23,6 @@ IDENTITY: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": float
 
 def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """The kernel's reduction of axes (already normal), in the dtype it gives."""
-    key = (op, keepdims, x.device._driver, x.dtype, x.layout.shape, x.layout.strides, axes)
-    launch = found(key) if tuned.tables is None else None
-    if launch is not None:
-        return launch.run(x.device, x.address)
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     layout = x.layout.permute((*kept, *axes))
     rows = prod(layout.shape[: len(kept)])
@@ -50,12 +45,10 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
         instance = tuned.chosen(op, x.device, x.dtype.short, rows, 1, columns)
     plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side, tuned=instance)
     if plan.merge is None:
-        kernel, before = here.kernel(x.device, f"fast_{op}_{x.dtype.short}"), (rows * columns, columns, *layout_words)
-        kernel.run(plan.first, *before, x.address, result.address)
-        if tuned.tables is None:
-            kernel.keep(key, plan.first, result, before)
+        kernel = here.kernel(x.device, f"fast_{op}_{x.dtype.short}")
+        kernel.run(plan.first, rows * columns, columns, *layout_words, x.address, result.address)
         return result
-    states = x.device.alloc(rows * plan.parts_per_row * state_bytes(op, x.dtype))
+    states = empty((rows * plan.parts_per_row * state_bytes(op, x.dtype),), uint8, x.device)
     here.kernel(x.device, f"split_{op}_{x.dtype.short}").run(
         plan.first, rows * columns, columns, plan.part, *layout_words, x.address, states.address
     )
@@ -68,10 +61,6 @@ def of_whole_rows(
     symbol: str, x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: DType, *scalars: int | float
 ) -> Tensor | None:
     """A kernel that looks at each row of the reduced axes as a whole, in one launch; None where rows are too long."""
-    key = (symbol, keepdims, scalars, x.device._driver, x.layout.shape, x.layout.strides, axes)
-    launch = found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     layout = x.layout.permute((*kept, *axes))
     rows, columns = prod(layout.shape[: len(kept)]), prod(layout.shape[len(kept) :])
@@ -83,10 +72,10 @@ def of_whole_rows(
     if plan.merge is not None:
         return None
     shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes)
-    result, kernel = empty(shape, dtype, x.device), here.kernel(x.device, symbol)
-    before = (rows * columns, columns, *_grouped(layout, len(kept), x), *scalars)
-    kernel.run(plan.first, *before, x.address, result.address)
-    kernel.keep(key, plan.first, result, before)
+    result = empty(shape, dtype, x.device)
+    here.kernel(x.device, symbol).run(
+        plan.first, rows * columns, columns, *_grouped(layout, len(kept), x), *scalars, x.address, result.address
+    )
     return result
 
 
@@ -109,10 +98,6 @@ def _runs_along_rows(layout: Layout, kept: int) -> bool:
 
 def scanned(op: str, x: Tensor, axis: int) -> Tensor:
     """Running totals of a contiguous tensor along an axis; long lines go in parts that begin with what came before."""
-    key = ("scan", op, axis, x.device._driver, x.dtype, x.layout.shape)
-    launch = found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
     result = empty(x.shape, x.dtype, x.device)
     if not x.size:
         return result
@@ -120,10 +105,9 @@ def scanned(op: str, x: Tensor, axis: int) -> Tensor:
     here = context(x.device)
     plan = here.plan(plans_rows.running_total, left, n, right)
     carry = _carry(op, x.view(Layout((left, n, right), (n * right, right, 1), x.layout.offset)), plan)
-    kernel, before = here.kernel(x.device, f"cum{op}_{x.dtype.short}"), (left, n, right, plan.part)
-    kernel.run(plan.first, *before, 0 if carry is None else carry.address, x.address, result.address)
-    if carry is None:
-        kernel.keep(key, plan.first, result, (*before, 0))
+    here.kernel(x.device, f"cum{op}_{x.dtype.short}").run(
+        plan.first, left, n, right, plan.part, 0 if carry is None else carry.address, x.address, result.address
+    )
     return result
 
 

@@ -18,6 +18,7 @@ from rocmkern.ops.indexing import index_tensor
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
 from rocmkern.ops.parts import beside_words, from_words, joined, parts, words
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add, multiply
 from rocmkern.ops.sorting import order
 from rocmkern.tensor import Operand, Tensor
@@ -25,6 +26,7 @@ from rocmkern.tensor import Operand, Tensor
 _ENOUGH_COLUMNS: Final = 1 << 15  # to fill a device with a thread each
 
 
+@recorded
 def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with the slices of `values` added to those that the one-dimensional indices name, duplicates too.
 
@@ -45,6 +47,7 @@ def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1)
     return _add_sorted(x, at, ids, source)
 
 
+@recorded
 def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with the slices that the one-dimensional indices name replaced; of equal ones the last wins.
 
@@ -60,6 +63,7 @@ def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1
     return from_words(result, x.dtype)
 
 
+@recorded
 def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with each value written where its index says along the axis; the last write to a place wins.
 
@@ -78,6 +82,7 @@ def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -
     return from_words(result, x.dtype)
 
 
+@recorded
 def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with each value added where its index says along the axis, in the order of the values.
 

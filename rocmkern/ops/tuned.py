@@ -19,6 +19,7 @@ from rocmkern.errors import ConfigError, KernelNotFound
 from rocmkern.kernels import families, instance_files
 from rocmkern.kernels.tunable import Instance
 from rocmkern.kernels.tuned import TunedRow, TunedTable
+from rocmkern.ops import prepared
 from rocmkern.paths import config_folder
 from rocmkern.runtime import Device, default_device
 
@@ -92,11 +93,17 @@ tables: Tables | None = None  # None where nothing is tuned: operations ask for 
 
 def configure() -> None:
     """Reads the environment again, and forgets what was found before."""
-    global tables
     named = [Path(text) for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text]
     folder = config_folder() / "tuned"
     paths = _by_operation(_files(named)) if named else _by_operation(_files([folder])) if folder.is_dir() else {}
-    tables = Tables(paths) if paths else None
+    _use(Tables(paths) if paths else None)
+
+
+def _use(found: Tables | None) -> None:
+    """What operations ask from now on; those that were recorded asked others."""
+    global tables
+    tables = found
+    prepared.forget()
 
 
 def use_tuned(*paths: str | Path) -> None:
@@ -105,9 +112,8 @@ def use_tuned(*paths: str | Path) -> None:
     A table is `<operation>.csv` or `<operation>.<anything>.csv`; of several rows for one problem the fastest counts.
     Raises FileNotFoundError, ConfigError for a file that is named after no operation with instances.
     """
-    global tables
     found = _by_operation(_files(map(Path, paths)))
-    tables = Tables(found) if found else None
+    _use(Tables(found) if found else None)
 
 
 def explain_tuned(op: str, m: int, n: int, k: int, dtype: str, *, device: Device | None = None) -> str:
@@ -130,13 +136,12 @@ def chosen(op: str, device: Device, dtype: str, m: int, n: int, k: int) -> Insta
 @contextmanager
 def forced(instance: Instance) -> Iterator[None]:
     """Within, every launch of the instance's operation uses it."""
-    global tables
     before = tables
-    tables = Tables({}, instance)
+    _use(Tables({}, instance))
     try:
         yield
     finally:
-        tables = before
+        _use(before)
 
 
 def named_instances(paths: Iterable[str | Path] = ()) -> dict[str, list[Instance]]:

@@ -1,0 +1,116 @@
+"""Operations that go once through Python: for operands of the same dtypes and layouts what they did is done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from itertools import pairwise
+from types import EllipsisType, NoneType
+from typing import Any, Final, ParamSpec, TypeVar
+
+from rocmkern.dtypes import DType
+from rocmkern.errors import ClosedError
+from rocmkern.ops import prepared, specialized
+from rocmkern.ops.prepared import Key, number_key
+from rocmkern.ops.recording import Recorded, Recording, thread
+from rocmkern.tensor import Tensor
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_PLAIN: Final = frozenset((int, bool, str, NoneType, EllipsisType, DType))
+
+
+def recorded(operation: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The operation, which must do the same for all values of its operands, whatever it finds there."""
+
+    @wraps(operation)
+    def call(*args: _P.args, **options: _P.kwargs) -> _R:
+        if thread.recording is not None:
+            return operation(*args, **options)
+        parts: list[Any] = [operation]
+        operands: list[Tensor] = []
+        for value in args:
+            if not _tell(value, parts, operands):
+                return operation(*args, **options)
+        for name, value in options.items():
+            parts.append(name)
+            if not _tell(value, parts, operands):
+                return operation(*args, **options)
+        key = tuple(parts)
+        found = prepared.recordings.get(key)
+        if found is None:
+            if key in prepared.recordings or specialized.enabled or not _are_apart(operands):
+                return operation(*args, **options)
+            result, made = _record(operands, lambda: operation(*args, **options))
+            prepared.keep_recording(key, made)
+            return result
+        try:
+            result = found.run(operands[0].device, [t.address for t in operands])
+        except ClosedError:
+            prepared.forget()
+            raise
+        return result
+
+    return call
+
+
+def _record(operands: list[Tensor], operation: Callable[[], _R]) -> tuple[_R, Recorded | None]:
+    """Run an operation; what it did, where that can be done again."""
+    extents = []
+    for t in operands:
+        low, high = _extent(t)
+        extents.append((t.address, low, high))
+    device, recording = operands[0].device, Recording(extents)
+    device.defer(recording.waits)
+    thread.recording = recording
+    try:
+        result = operation()
+    finally:
+        thread.recording = None
+        device.undefer(recording.waits)
+    return result, recording.recorded(result)
+
+
+def _extent(x: Tensor) -> tuple[int, int]:
+    """The lowest address that the tensor touches, and one past the highest."""
+    low, high = x.layout.extent()
+    base = x.address - x.layout.offset * x.dtype.itemsize
+    return base + low * x.dtype.itemsize, base + high * x.dtype.itemsize
+
+
+def _are_apart(operands: list[Tensor]) -> bool:
+    """Whether an address tells whose it is: there are operands, and two of different memory do not overlap."""
+    seen: dict[int, tuple[int, int]] = {}
+    for t in operands:
+        low, high = _extent(t)
+        start, end = seen.get(id(t.memory), (low, high))
+        seen[id(t.memory)] = min(start, low), max(end, high)
+    ranges = sorted(seen.values())
+    return bool(ranges) and all(a[1] <= b[0] for a, b in pairwise(ranges))
+
+
+def _tell(value: Any, parts: list[Any], operands: list[Tensor]) -> bool:
+    """Add what an operation may find out of an argument, values of tensors aside; False where that is not known."""
+    kind = value.__class__
+    if kind is Tensor:
+        layout = value.layout
+        parts += (value.device._driver, value.dtype, layout.shape, layout.strides)
+        if operands:
+            for number, other in enumerate(operands):
+                if other.memory is value.memory:
+                    parts += (number, 0 if other is value else value.address - other.address)
+                    break
+        operands.append(value)
+        return True
+    if kind in _PLAIN:
+        parts += (kind, value)
+        return True
+    if kind is slice:
+        parts.append(slice)
+        return all(_tell(end, parts, operands) for end in (value.start, value.stop, value.step))
+    if kind is tuple or kind is list:
+        parts += (kind, len(value))
+        return all(_tell(each, parts, operands) for each in value)
+    number_part: Key | None = number_key(value)
+    parts.append(number_part)
+    return number_part is not None
