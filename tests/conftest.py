@@ -14,7 +14,7 @@ from hypothesis import settings
 from rocmkern.drivers.emulator import EmulatorDriver
 from rocmkern.emulator import program
 from rocmkern.runtime import Device
-from rocmkern.runtime.pool import MemoryPool
+from rocmkern.runtime.pool import Shelf
 from tests import hip_double
 
 pytest_plugins = ("tests.kernel_coverage",)
@@ -81,16 +81,16 @@ MOST_FILLED = 1 << 20  # bytes of an allocation: tests of very large tensors lea
 @pytest.fixture(scope="session", autouse=True)
 def memory_holds_garbage() -> Iterator[None]:
     """What an emulator hands out is filled, or a result that nobody wrote could be the right one of a call before."""
-    acquire = MemoryPool.acquire
+    take = Shelf.take
 
-    def filled(pool: MemoryPool, nbytes: int) -> tuple[int, int]:
-        address, size = acquire(pool, nbytes)
-        if isinstance(getattr(pool._alloc, "__self__", None), EmulatorDriver):
-            ctypes.memset(address, 0xC5, min(size, MOST_FILLED))
-        return address, size
+    def filled(shelf: Shelf) -> int:
+        address = take(shelf)
+        if isinstance(getattr(shelf.pool.alloc, "__self__", None), EmulatorDriver):
+            ctypes.memset(address, 0xC5, min(shelf.size, MOST_FILLED))
+        return address
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MemoryPool, "acquire", filled)
+        patch.setattr(Shelf, "take", filled)
         yield
 
 

@@ -12,6 +12,7 @@ from attrs import define, field
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError, ShapeError
 from rocmkern.runtime.closing import Closing
+from rocmkern.runtime.pool import Shelf
 from rocmkern.runtime.stream import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class DeviceMemory(Closing):
     nbytes: int
     driver: Driver
     live_address: int  # 0 once freed: no block is at 0
-    _size: int
+    _shelf: Shelf
     _streams: set[Stream] | None
 
     # Not made by attrs: every operation passes here, and a second call costs.
@@ -40,7 +41,8 @@ class DeviceMemory(Closing):
             nbytes = byte_count(nbytes, "alloc")
         self.device, self.nbytes, self._streams = device, nbytes, None
         self.driver = device._driver if not device.is_closed else device.driver
-        self.live_address, self._size = device._pool.acquire(nbytes)
+        shelf = self._shelf = device._pool.shelves[nbytes]
+        self.live_address = shelf.take()
 
     @property
     def address(self) -> int:
@@ -126,7 +128,7 @@ class DeviceMemory(Closing):
             for stream in self._streams:
                 if not stream.is_closed:
                     stream.synchronize()
-        self.device._pool.release(address, self._size)
+        self._shelf.put(address)
 
     def _on(self, stream: Stream | None) -> int:
         if stream is None:
@@ -151,7 +153,7 @@ class DeviceMemory(Closing):
         except AttributeError:  # it was never allocated
             return
         if address and self._streams is None:
-            self.device._pool.release(address, self._size)
+            self._shelf.put(address)
         elif address:
             self.close()
 

@@ -12,6 +12,7 @@ from rocmkern.errors import DeviceOutOfMemory
 _SMALL_BYTES: Final = 512
 _LARGE_BYTES: Final = 1 << 20
 _LARGE_STEP_BYTES: Final = 1 << 21
+_KEPT_SIZES: Final = 4096
 
 
 def rounded(nbytes: int) -> int:
@@ -38,70 +39,100 @@ class MemoryStatistics:
     driver_allocations: int
 
 
-@define(eq=False)
-class MemoryPool:
-    """Free blocks by size. List and dictionary operations are atomic in CPython, so no lock is needed."""
+@define(eq=False, repr=False)
+class Shelf:
+    """Blocks of one size of a pool. List operations are atomic in CPython, so no lock is needed."""
 
-    _alloc: Callable[[int], int]
-    _free: Callable[[int], None]
+    pool: MemoryPool
+    size: int
+    blocks: list[int] = field(init=False, factory=list)  # that are free
+
+    def take(self) -> int:
+        """The address of a block."""
+        pool = self.pool
+        try:
+            address = self.blocks.pop()
+        except IndexError:  # there was none, or another thread took the last one
+            address = pool.allocated(self.size)
+        pool.allocations += 1
+        used = pool.used = pool.used + self.size
+        if used > pool.peak:
+            pool.peak = used
+        return address
+
+    def put(self, address: int) -> None:
+        """Take a block back."""
+        pool = self.pool
+        pool.used -= self.size
+        if pool.keeps:
+            self.blocks.append(address)
+        else:
+            pool.free(address)
+
+
+@define(eq=False, repr=False)
+class MemoryPool:
+    """Free blocks by size."""
+
+    alloc: Callable[[int], int]
+    free: Callable[[int], None]
     keeps: bool  # False: every release goes to the driver at once, so that a checked emulator sees it
-    _blocks: dict[int, list[int]] = field(init=False, factory=dict)
-    _used: int = field(init=False, default=0)
-    _peak: int = field(init=False, default=0)
-    _allocations: int = field(init=False, default=0)
+    shelves: Shelves = field(init=False)
+    used: int = field(init=False, default=0)
+    peak: int = field(init=False, default=0)
+    allocations: int = field(init=False, default=0)
     _driver_allocations: int = field(init=False, default=0)
 
-    def acquire(self, nbytes: int) -> tuple[int, int]:
-        """Address and allocated size of a block of at least `nbytes`."""
-        size = _SMALL_BYTES if nbytes <= _SMALL_BYTES else rounded(nbytes)
-        try:
-            address = self._blocks[size].pop()
-        except (KeyError, IndexError):  # there were none, or another thread took the last one
-            address, size = self._allocated(nbytes, size)
-        self._allocations += 1
-        used = self._used = self._used + size
-        if used > self._peak:
-            self._peak = used
-        return address, size
+    def __attrs_post_init__(self) -> None:
+        self.shelves = Shelves(self)
 
-    def _allocated(self, nbytes: int, size: int) -> tuple[int, int]:
+    def allocated(self, size: int) -> int:
+        """A new block of the driver's."""
         self._driver_allocations += 1
-        if not self.keeps:
-            return self._alloc(max(nbytes, 1)), nbytes
         try:
-            return self._alloc(size), size
+            return self.alloc(max(size, 1))
         except DeviceOutOfMemory:
             if not self.trim():
                 raise
-            return self._alloc(size), size
-
-    def release(self, address: int, size: int) -> None:
-        self._used -= size
-        if not self.keeps:
-            self._free(address)
-            return
-        blocks = self._blocks.get(size)
-        if blocks is None:
-            blocks = self._blocks.setdefault(size, [])
-        blocks.append(address)
+            return self.alloc(size)
 
     def trim(self) -> int:
         """Gives all free blocks back to the driver; returns their bytes."""
         total = 0
-        for size, blocks in list(self._blocks.items()):
-            while blocks:
+        for shelf in self.shelves.all():
+            while shelf.blocks:
                 try:
-                    address = blocks.pop()
+                    address = shelf.blocks.pop()
                 except IndexError:  # another thread took the last one
                     break
-                self._free(address)
-                total += size
+                self.free(address)
+                total += shelf.size
         return total
 
     @property
     def cached_bytes(self) -> int:
-        return sum(size * len(blocks) for size, blocks in list(self._blocks.items()))
+        return sum(shelf.size * len(shelf.blocks) for shelf in self.shelves.all())
 
     def statistics(self) -> MemoryStatistics:
         """Bytes in use now and at most, bytes kept, and calls since the pool was made."""
-        return MemoryStatistics(self._used, self._peak, self.cached_bytes, self._allocations, self._driver_allocations)
+        return MemoryStatistics(self.used, self.peak, self.cached_bytes, self.allocations, self._driver_allocations)
+
+
+class Shelves(dict[int, Shelf]):
+    """The shelf for so many bytes: looked up once, a size costs no rounding."""
+
+    def __init__(self, pool: MemoryPool) -> None:
+        self._pool, self._by_size = pool, dict[int, Shelf]()
+
+    def __missing__(self, nbytes: int) -> Shelf:
+        size = rounded(nbytes) if self._pool.keeps else nbytes
+        shelf = self._by_size.get(size)
+        if shelf is None:
+            shelf = self._by_size.setdefault(size, Shelf(self._pool, size))
+        if len(self) >= _KEPT_SIZES:
+            self.clear()
+        self[nbytes] = shelf
+        return shelf
+
+    def all(self) -> list[Shelf]:
+        return list(self._by_size.values())

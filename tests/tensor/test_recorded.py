@@ -227,9 +227,9 @@ def test_memory_between_is_freed_behind_its_last_step() -> None:
         gc.collect()
         before = x.device.memory_statistics().used_bytes
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(x.device._pool, "_peak", before)
+            patch.setattr(x.device._pool, "peak", before)
             call()
-            return x.device._pool._peak - before
+            return x.device._pool.peak - before
 
     prepared.forget()
     times = 6
