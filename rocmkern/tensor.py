@@ -11,6 +11,7 @@ from attrs import define, frozen
 
 import rocmkern
 from rocmkern import dlpack, methods
+from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
 from rocmkern.layout import Layout, Shape, contiguous, transposed
@@ -36,6 +37,29 @@ class Foreign:
         return self.live_address
 
 
+class Kind:
+    """Device, dtype, shape and strides: what a launch depends on besides where its operands are. Tensors alike in them
+    have the same object, which is quick to look up by.
+    """
+
+    __slots__ = ()
+
+
+_kinds: Final[dict[tuple[object, ...], Kind]] = {}  # dict operations are atomic in CPython, so no lock is needed
+_KEPT_KINDS: Final = 4096
+
+
+def kind_of(driver: Driver, dtype: DType, layout: Layout) -> Kind:
+    """The kind of tensors; another object than before once many others were asked for."""
+    key = (driver, dtype, layout.shape, layout.strides)
+    found = _kinds.get(key)
+    if found is None:
+        if len(_kinds) >= _KEPT_KINDS:
+            _kinds.clear()
+        found = _kinds.setdefault(key, Kind())
+    return found
+
+
 @define(eq=False, repr=False)
 class Tensor:
     """Elements of one dtype in the memory of one device. Strides count elements; views share `memory`."""
@@ -44,6 +68,7 @@ class Tensor:
     dtype: DType
     layout: Layout
     device: Device
+    _kind: Kind | None = None
 
     # NumPy leaves mixed operators to us. We take its numbers and refuse its arrays: no silent copy off the device.
     __array_ufunc__ = None
@@ -71,8 +96,16 @@ class Tensor:
     @property
     def address(self) -> int:
         """The device address of the first element."""
-        offset = self.layout.offset
-        return self.memory.address + offset * self.dtype.itemsize if offset else self.memory.address
+        start, offset = self.memory.live_address or self.memory.address, self.layout.offset
+        return start + offset * self.dtype.itemsize if offset else start
+
+    @property
+    def kind(self) -> Kind:
+        """What of the tensor launches depend on besides its address, as one thing."""
+        kind = self._kind
+        if kind is None:
+            kind = self._kind = kind_of(self.device._driver, self.dtype, self.layout)
+        return kind
 
     @property
     def is_contiguous(self) -> bool:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
+from rocmkern.drivers.launch_buffer import Launch
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.drivers.vendor import (
     BAD_IMAGE,
@@ -182,10 +182,10 @@ class CudaDriver(VendorDriver):
         """Compiles PTX for the device; the text must end in a zero byte."""
         return super().load_module(image if image.endswith(b"\0") else image + b"\0")
 
-    def _refused(self, call: Callable[..., int], passed: tuple[Any, ...], status: int) -> None:
+    def _refused(self, launch: Launch, status: int) -> None:
         """A new thread, or another library's context: that was refused, not run, and is worth another try."""
         if not self._several:
             self._select()
-            status = call(*passed)
+            status = self._call(*launch.passed)
         if status:
-            super()._refused(call, passed, status)
+            super()._refused(launch, status)

@@ -8,12 +8,14 @@ import ctypes
 import itertools
 import os
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
+from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import DeviceInfo, Dims
+from rocmkern.drivers.protocol import Again, DeviceInfo, Dims
 from rocmkern.drivers.work_queue import Mark, Task, WorkQueue
 from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError
 from rocmkern.targets import TARGETS, Target
@@ -202,14 +204,36 @@ class EmulatorDriver:
         return handle
 
     def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
-        try:
-            entry = self._entries[function]
-        except KeyError:
-            raise ClosedError(f"launch: {self.info.name} is closed, as the process ends; compute before that") from None
+        entry = self._entry(function)
         if not stream and not self._streams:
             self._machine.launch(entry, grid, block, shared_bytes, arguments)
             return
         self._do(stream, lambda: self._machine.launch(entry, grid, block, shared_bytes, arguments))
+
+    def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
+        machine, entry = self._machine, self._entry(function)
+        start = entry.start(machine, grid, block, 0)
+        if start is None:
+            return lambda _: None
+        lay = with_addresses(start.plan.argument_block(arguments), places)
+
+        def again(addresses: tuple[int, ...]) -> None:
+            if function not in self._entries:
+                raise self._ended()
+            if self._streams:
+                self._join()
+            machine.begin(entry, start, lay(addresses))
+
+        return again
+
+    def _entry(self, function: int) -> Entry:
+        entry = self._entries.get(function)
+        if entry is None:
+            raise self._ended()
+        return entry
+
+    def _ended(self) -> ClosedError:
+        return ClosedError(f"launch: {self.info.name} is closed, as the process ends; compute before that")
 
     def _do(self, stream: int, task: Task) -> None:
         if stream:

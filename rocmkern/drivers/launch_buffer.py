@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from struct import Struct, pack_into
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from rocmkern.drivers.protocol import Dims
 
 Geometry = tuple[int, Dims, Dims, int, int]  # function, grid, block, dynamic LDS, stream
-# What launches: a function, all that it is passed, and where the kernel's arguments go before.
-Launch = tuple[Callable[..., int], tuple[Any, ...], memoryview, object]
-
-
-class Launches(threading.local):
-    """Each thread's own launches, by geometry. A launch that was made before is a copy of its arguments and a call."""
-
-    of: dict[Geometry, Launch]
-
-    def __init__(self) -> None:
-        self.of = {}
 
 
 @frozen(eq=False)
@@ -44,6 +34,51 @@ class ArgumentBlock:
         return ArgumentBlock(block, length, words)
 
     @property
-    def extra(self) -> ctypes.c_void_p:
-        """The address of the words; null of a block without arguments."""
-        return ctypes.c_void_p(ctypes.addressof(self.words) if len(self.block) else None)
+    def extra(self) -> int | None:
+        """The address of the words; None of a block without arguments."""
+        return ctypes.addressof(self.words) if len(self.block) else None
+
+
+@frozen(eq=False)
+class Launch:
+    """All that the library's call is passed. One thread at a time has it, from writing the block until the call ends:
+    it is taken from a list, and goes back there. List operations are atomic in CPython, so no lock is needed.
+    """
+
+    passed: tuple[Any, ...]
+    arguments: ArgumentBlock
+    view: memoryview = field(init=False)  # of the block
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "view", memoryview(self.arguments.block).cast("B"))
+
+    def addresses(self, places: Sequence[int]) -> Callable[..., None]:
+        """What writes addresses to these bytes of the block."""
+        row = _row(places)
+        return partial(_scatter, self.view, places) if row is None else partial(row.pack_into, self.view, places[0])
+
+
+def with_addresses(block: bytes, places: Sequence[int]) -> Callable[[tuple[int, ...]], bytes]:
+    """What makes the block with addresses at these bytes of it."""
+    row = _row(places)
+    if row is None:
+
+        def scattered(addresses: tuple[int, ...]) -> bytes:
+            copy = bytearray(block)
+            _scatter(copy, places, *addresses)
+            return bytes(copy)
+
+        return scattered
+    pack, before, behind = row.pack, block[: places[0]], block[places[0] + row.size :]
+    return lambda addresses: before + pack(*addresses) + behind
+
+
+def _row(places: Sequence[int]) -> Struct | None:
+    """Addresses side by side; None where they are not."""
+    first, count = places[0], len(places)
+    return Struct(f"={count}Q") if tuple(places) == tuple(range(first, first + 8 * count, 8)) else None
+
+
+def _scatter(block: bytearray | memoryview, places: Sequence[int], *addresses: int) -> None:
+    for place, address in zip(places, addresses, strict=True):
+        pack_into("=Q", block, place, address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from attrs import frozen
@@ -9,6 +10,7 @@ from attrs import frozen
 from rocmkern.targets import strip_features
 
 Dims = tuple[int, int, int]
+Again = Callable[[tuple[int, ...]], None]  # a launch on stream 0 whose arguments are known but for these addresses
 
 
 @frozen
@@ -75,3 +77,4 @@ class Driver(Protocol):
     def launch(
         self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes
     ) -> None: ...
+    def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again: ...

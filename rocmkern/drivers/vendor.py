@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, NoReturn
 
 from attrs import define, field, frozen
 
 from rocmkern.drivers.c_functions import CFunction
-from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch, Launches
+from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import DeviceInfo, Dims
+from rocmkern.drivers.protocol import Again, DeviceInfo, Dims
 from rocmkern.errors import (
+    ClosedError,
     CodeObjectError,
     DeviceNotFound,
     DeviceOutOfMemory,
@@ -25,7 +26,7 @@ from rocmkern.errors import (
     RocmkernError,
 )
 
-_KEPT_LAUNCHES: Final = 1024  # of a thread
+_KEPT_LAUNCHES: Final = 1024
 Meaning = tuple[type[RocmkernError], str]  # the error's class, and the remedy
 
 OUT_OF_MEMORY: Final[Meaning] = (DeviceOutOfMemory, "free memory, or use a smaller batch")
@@ -102,13 +103,15 @@ class VendorDriver(ABC):
     _functions: dict[int, list[int]] = field(init=False, factory=dict)
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _several: bool = field(init=False)  # devices
-    _launches: Launches = field(init=False, factory=Launches)
+    _launches: dict[tuple[Geometry, int], list[Launch]] = field(init=False, factory=dict)  # by geometry and bytes
     _raw_launch: Any = field(init=False)
+    _call: Callable[..., int] = field(init=False)
     _raw_select: Any = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._raw_launch = self.vendor.c_function(self.vendor.launch)
         self._raw_select = self.vendor.c_function(self.vendor.select)
+        self._call = self._raw_launch or self._through_bindings
 
     @abstractmethod
     def _select(self) -> None:
@@ -119,10 +122,11 @@ class VendorDriver(ABC):
         return self.vendor.check(call, *args, *more)
 
     def close(self) -> None:
+        self._call = self._ended
         self._objects.clear()
         self._functions.clear()
         self._pinned.clear()
-        self._launches = Launches()
+        self._launches.clear()
 
     def alloc(self, nbytes: int) -> int:
         self._select()
@@ -166,7 +170,7 @@ class VendorDriver(ABC):
         return self._keep(self._do("create_stream"))
 
     def destroy_stream(self, stream: int) -> None:
-        self._launches = Launches()
+        self._launches.clear()
         held = self._objects.pop(stream, None)
         if held is not None:
             self._select()
@@ -220,7 +224,7 @@ class VendorDriver(ABC):
         return handle
 
     def unload_module(self, module: int) -> None:
-        self._launches = Launches()
+        self._launches.clear()
         held = self._objects.pop(module, None)
         if held is None:
             return
@@ -237,40 +241,73 @@ class VendorDriver(ABC):
     def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
         if self._several:
             self._select()
-        key = (function, grid, block, shared_bytes, stream)
-        launch = self._launches.of.get(key)
-        if launch is None or len(launch[2]) != len(arguments):
-            launch = self._launch(key, len(arguments))
-        call, passed, view, _ = launch
-        view[:] = arguments
-        if status := call(*passed):
-            self._refused(call, passed, status)
+        key = (function, grid, block, shared_bytes, stream), len(arguments)
+        spare = self._launches.get(key)
+        if spare is None:
+            spare = self._kept(key)
+        try:
+            launch = spare.pop()
+        except IndexError:
+            launch = self._launch(*key)
+        launch.view[:] = arguments
+        if status := self._call(*launch.passed):
+            self._refused(launch, status)
+        spare.append(launch)
 
-    def _refused(self, call: Callable[..., int], passed: tuple[Any, ...], status: int) -> None:
+    def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
+        geometry, several = (function, grid, block, 0, 0), self._several
+        spare = list[tuple[Launch, Callable[..., None], tuple[Any, ...]]]()
+
+        def made() -> tuple[Launch, Callable[..., None], tuple[Any, ...]]:
+            launch = self._launch(geometry, len(arguments))
+            launch.view[:] = arguments
+            return launch, launch.addresses(places), launch.passed
+
+        def again(addresses: tuple[int, ...]) -> None:
+            if several:
+                self._select()
+            try:
+                found = spare.pop()
+            except IndexError:
+                found = made()
+            launch, lay, passed = found
+            lay(*addresses)
+            if status := self._call(*passed):
+                self._refused(launch, status)
+            spare.append(found)
+
+        return again
+
+    def _refused(self, launch: Launch, status: int) -> None:
         raise self.vendor.error(self.vendor.launch.name, getattr(self.vendor.bindings(), self.vendor.status)(status))
 
-    def _launch(self, key: Geometry, nbytes: int) -> Launch:
-        """A launch with so many bytes of arguments, kept for the thread."""
-        function, grid, block, shared_bytes, stream = key
-        kernel, queue, sizes = self._objects[function], self._stream(stream), (*grid, *block, shared_bytes)
+    def _kept(self, key: tuple[Geometry, int]) -> list[Launch]:
+        """Where launches wait that no thread makes."""
+        if len(self._launches) >= _KEPT_LAUNCHES:
+            self._launches.clear()
+        return self._launches.setdefault(key, [])
+
+    def _launch(self, geometry: Geometry, nbytes: int) -> Launch:
+        """A launch with so many bytes of arguments."""
+        function, grid, block, shared_bytes, stream = geometry
+        kernel, queue, sizes = self._objects.get(function), self._stream(stream), (*grid, *block, shared_bytes)
+        if kernel is None:
+            self._ended()
         arguments = ArgumentBlock.of(nbytes, *self.argument_codes)
-        passed: tuple[Any, ...]
         if self._raw_launch is None:
-            call = self._through_bindings
-            passed = (kernel, *sizes, queue, self.null, arguments.extra.value or self.null)
-        else:
-            call, where = self._raw_launch, (ctypes.c_void_p(int(queue) if stream else None), ctypes.c_void_p())
-            passed = (ctypes.c_void_p(int(kernel)), *map(ctypes.c_uint, sizes), *where, arguments.extra)
-        kept = self._launches.of
-        if len(kept) >= _KEPT_LAUNCHES:
-            kept.clear()
-        found = kept[key] = call, passed, memoryview(arguments.block).cast("B"), arguments
-        return found
+            return Launch((kernel, *sizes, queue, self.null, arguments.extra or self.null), arguments)
+        # Converted here: for each call that costs as much as the call.
+        pointer, number = ctypes.c_void_p.from_param, ctypes.c_uint.from_param
+        where = pointer(int(queue) if stream else None), None, pointer(arguments.extra)
+        return Launch((pointer(int(kernel)), *map(number, sizes), *where), arguments)
 
     def _through_bindings(self, *passed: Any) -> int:
         """A launch by the bindings' own function, for those without the C one."""
         (status,) = getattr(self.vendor.bindings(), self.vendor.launch.name)(*passed)
         return int(status)
+
+    def _ended(self, *_: Any) -> NoReturn:
+        raise ClosedError(f"launch: {self.info.name} is closed, as the process ends; compute before that")
 
     def _stream(self, stream: int) -> Any:
         return self._objects[stream] if stream else self.null

@@ -135,9 +135,8 @@ class Plan:
     def argument_block(self, explicit: bytes) -> bytes:
         """The kernarg segment: what the caller packed, and the hidden arguments."""
         count = self.explicit_bytes or len(explicit)
-        if count >= len(self.arguments):
-            return explicit[:count]
-        return explicit[:count] + self.arguments[count:]
+        block = explicit[:count] + self.arguments[count:]
+        return block + explicit[len(block) :]
 
     def dispatch_packet(self, descriptor: int, kernarg: int) -> bytes:
         """The AQL packet that `dispatch_ptr` points to."""

@@ -10,7 +10,6 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
-from functools import cached_property
 from typing import Final
 
 from attrs import define, field, frozen
@@ -23,7 +22,7 @@ from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
 from rocmkern.emulator.program import Program, warn_of_failures
 from rocmkern.emulator.shadow import AFTER_FREE, RACE, UNALLOCATED, UNWRITTEN
-from rocmkern.emulator.space import Space, Start, Worker
+from rocmkern.emulator.space import FIRST_QUOTA, Space, Start, Worker
 from rocmkern.emulator.threads import Threads
 from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
@@ -32,7 +31,6 @@ REMEMBERED_STARTS: Final = 256
 ARGUMENT_BYTES: Final = 4096  # that a space kept for later launches has room for
 FUEL: Final = 1 << 14  # branches per time slice
 COMPILED_FUEL: Final = 1 << 19
-FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
 SLICE_S: Final = 0.03
 PATIENCE: Final = 4  # time slices of one workgroup before others get a turn
 MOST_WAITING_BYTES: Final = 1 << 28  # of workgroups that take turns on one thread
@@ -83,7 +81,8 @@ class Entry:
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
             arena.shadow_address, begin.float_mode,
         )  # fmt: skip
-        return Start(begin, record)
+        descriptor = program.base + kernel.descriptor_address
+        return Start(begin, program.heat(kernel), program.expects_zeros(kernel), descriptor, record)
 
 
 @define(eq=False)
@@ -113,27 +112,29 @@ class Machine:
     checked: bool = False
     timeout_s: float = TIMEOUT_S
     compiles: bool = True  # hot kernels; False: everything runs in tier 0
+    isa: str = field(init=False)
     arena: Arena = field(init=False)
     library: Library = field(factory=lambda: Library(native()))
     threads: int = field(factory=lambda: len(os.sched_getaffinity(0)))
+    pool: Threads = field(init=False)
+    _run: Callable[[object], int] | None = None
     _spaces: list[Space] = field(factory=list)
     _idle: list[Worker] = field(factory=list)
     _idle_lock: threading.Lock = field(factory=threading.Lock)
 
+    # No cached_property: with one, attrs makes reading any attribute take several times as long.
     def __attrs_post_init__(self) -> None:
+        self.isa = TARGETS[strip_features(self.target)].isa
         self.arena = Arena(checked=self.checked)
+        self.pool = Threads(max(1, self.threads - 1), "rocmkern-emulator")
 
-    @cached_property
-    def isa(self) -> str:
-        return TARGETS[strip_features(self.target)].isa
-
-    @cached_property
-    def run(self) -> Callable[..., int]:
-        return function(self.library.load_scheduler(), ctypes.c_int32, ctypes.c_uint64)
-
-    @cached_property
-    def pool(self) -> Threads:
-        return Threads(max(1, self.threads - 1), "rocmkern-emulator")
+    @property
+    def run(self) -> Callable[[object], int]:
+        """Runs a worker, passed as its `passed`, until it has to be looked at: why."""
+        run = self._run
+        if run is None:
+            run = self._run = function(self.library.load_scheduler(), ctypes.c_int32)
+        return run
 
     def alloc(self, nbytes: int) -> int:
         return self.arena.alloc(nbytes)
@@ -157,11 +158,22 @@ class Machine:
         Raises MemoryFault, KernelTimeout, BarrierDeadlock, UnsupportedInstruction.
         """
         start = entry.start(self, grid, block, shared_bytes)
-        if start is None:
-            return
-        space = self._take_space(max(len(kernarg), len(start.plan.arguments)))
+        if start is not None:
+            self.begin(entry, start, start.plan.argument_block(kernarg))
+
+    def begin(self, entry: Entry, start: Start, block: bytes) -> None:
+        """Run a kernel with these arguments, hidden ones included, to its end."""
+        warn_of_failures()
+        space, is_compiled = self._take_space(len(block)), bool(start.heat.entries)
         try:
-            Launch(self, entry, start.plan, space).run(start, kernarg)
+            space.lay(start, block, COMPILED_FUEL if is_compiled else FUEL, checked=self.checked)
+            if not is_compiled or start.expects_zeros:
+                Launch(self, entry, start, space).run()
+                return
+            began = time.perf_counter()
+            status = self.run(space.worker.passed)
+            if status != at.FINISHED:
+                Launch(self, entry, start, space).go_on(status, began)
         finally:
             self._return_space(space)
 
@@ -196,7 +208,7 @@ class Launch:
 
     machine: Machine
     entry: Entry
-    plan: Plan
+    start: Start
     space: Space
     _deadline: float = 0.0
 
@@ -204,18 +216,25 @@ class Launch:
     def _program(self) -> Program:
         return self.entry.module.program
 
-    def run(self, start: Start, kernarg: bytes) -> None:
+    @property
+    def plan(self) -> Plan:
+        return self.start.plan
+
+    def run(self) -> None:
         """Run everything: a first few workgroups here, the others on all threads where that is worth it."""
-        kernel, program, space, checked = self.entry.kernel, self._program, self.space, self.machine.checked
-        warn_of_failures()
-        fuel = COMPILED_FUEL if program.is_compiled(kernel) else FUEL
-        space.lay(start, kernarg, fuel, program.base + kernel.descriptor_address, checked=checked)
-        if program.expects_zeros(kernel):
+        if self.start.expects_zeros:
             self._drive(None)
+            self._end(None)
         else:
-            took = self._slice(space.worker, FIRST_QUOTA)
-            if took is not None:
-                self._drive(took)
+            self._end(self._slice(self.space.worker, FIRST_QUOTA))
+
+    def go_on(self, status: int, began: float) -> None:
+        """Run what is left when the worker comes back from the first few workgroups with that status."""
+        self._end(self._outcome(self.space.worker, status, began, time.perf_counter))
+
+    def _end(self, took: float | None) -> None:
+        if took is not None:
+            self._drive(took)
         if self._has_fault:
             self._raise_fault()
 
@@ -335,19 +354,23 @@ class Launch:
 
     def _slice(self, worker: Worker, quota: int) -> float | None:
         """Run up to `quota` workgroups: the seconds it took, None where nothing is left to do."""
-        run, address, kernel = self.machine.run, worker.address, self.entry.kernel
         worker.quota = quota
         began = time.thread_time()
+        return self._outcome(worker, self.machine.run(worker.passed), began, time.thread_time)
+
+    def _outcome(self, worker: Worker, status: int, began: float, clock: Callable[[], float]) -> float | None:
+        """What a slice comes to that began then and ends in that status, unless code is to be translated first."""
+        kernel = self.entry.kernel
         while True:
-            status = run(address)
             if status in (at.FINISHED, at.STOPPED) or self._has_fault:
-                if not self._program.is_compiled(kernel):
-                    self._program.warm(kernel, time.thread_time() - began)
+                if not self.start.heat.entries:
+                    self._program.warm(kernel, clock() - began)
                 return None
             if status == at.UNTRANSLATED:
                 self._translate(worker)
+                status = self.machine.run(worker.passed)
                 continue
-            took = time.thread_time() - began
+            took = clock() - began
             if worker.quota > 0:
                 self._program.warm(
                     kernel, took, next_pc(worker.wave(max(worker.wave_number - 1, 0), self.plan.wave_bytes))

@@ -219,8 +219,8 @@ class Program:
         for heat in self._heat.values():
             heat.entries = frozenset()
 
-    def is_compiled(self, kernel: Kernel) -> bool:
-        return bool(self._heat[kernel.name].entries)
+    def heat(self, kernel: Kernel) -> Heat:
+        return self._heat[kernel.name]
 
     def warm(self, kernel: Kernel, seconds: float, address: int | None = None, ahead: float = 0.0) -> None:
         """Tier 0 spent so long on a kernel: once that is what compiling costs, compile it in the background.

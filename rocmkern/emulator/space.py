@@ -11,10 +11,12 @@ from attrs import define, field, frozen
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena, address_of, reserve
 from rocmkern.emulator.launch import PACKET_BYTES, SCALAR_BYTES, Plan
+from rocmkern.emulator.program import Heat
 from rocmkern.emulator.shadow import LDS_RECORD_BYTES
 
 REMEMBERED_IMAGES: Final = 1024
 LDS_SLACK: Final = 64
+FIRST_QUOTA: Final = 8  # workgroups that the caller runs before it calls others in
 _put_u64: Final = struct.Struct("<Q").pack_into
 _WORKER: Final = struct.Struct("<QIIIIQQQqqQQ").pack_into
 
@@ -24,6 +26,9 @@ class Start:
     """How a kernel's launches with one geometry begin on a machine."""
 
     plan: Plan
+    heat: Heat
+    expects_zeros: bool
+    descriptor: int
     record: bytes  # all but where the scalar registers are, where the arena ends, and the fuel
 
 
@@ -33,6 +38,7 @@ class Worker:
 
     record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.WORKER_SIZE))
     address: int = field(init=False)
+    passed: object = field(init=False)  # the address as ctypes passes it on, converted once
     view: memoryview = field(init=False)  # of the record
     _words: memoryview = field(init=False)
     _memory: dict[str, object] = field(factory=dict)
@@ -41,6 +47,7 @@ class Worker:
 
     def __attrs_post_init__(self) -> None:
         self.address = ctypes.addressof(self.record)
+        self.passed = ctypes.c_void_p.from_param(self.address)
         self.view = memoryview(self.record).cast("B")
         self._words = self.view.cast("q")
 
@@ -122,17 +129,19 @@ class Space:
         self._quads, self.words = self._view.cast("Q"), self._view.cast("I")
         self._scalars = ctypes.addressof(self.record) + at.LAUNCH_SIZE
 
-    def lay(self, start: Start, explicit: bytes, fuel: int, descriptor: int, *, checked: bool) -> None:
-        """Write what the kernel finds when it starts."""
+    def lay(self, start: Start, block: bytes, fuel: int, *, checked: bool) -> None:
+        """Write what the kernel finds when it starts, `block` being its arguments with the hidden ones, and let the
+        worker run FIRST_QUOTA workgroups.
+        """
         image, of_worker = self._images.get(start) or self._image(start, checked=checked)
         self._view[:] = image
         self.worker.view[:] = of_worker
         self._quads[at.LAUNCH_ARENA_END // 8] = self.arena.end
         self._quads[at.LAUNCH_FUEL // 8] = fuel
-        block = start.plan.argument_block(explicit)
         self._arguments[: len(block)] = block
         if start.plan.packet_place is not None:
-            self.arena.view(self._packet, PACKET_BYTES)[:] = start.plan.dispatch_packet(descriptor, self.kernarg)
+            packet = start.plan.dispatch_packet(start.descriptor, self.kernarg)
+            self.arena.view(self._packet, PACKET_BYTES)[:] = packet
 
     @property
     def _packet(self) -> int:
@@ -142,6 +151,7 @@ class Space:
     def _image(self, start: Start, *, checked: bool) -> tuple[bytes, bytes]:
         before = self.worker.places
         self.worker.prepare(ctypes.addressof(self.record), start.plan, checked=checked)
+        self.worker.quota = FIRST_QUOTA
         if len(self._images) >= REMEMBERED_IMAGES or self.worker.places != before:
             self._images.clear()
         plan, image = start.plan, bytearray(len(self._view))

@@ -10,15 +10,15 @@ from math import copysign
 from typing import Any, Final
 
 import numpy as np
-from attrs import define
+from attrs import define, field
 
-from rocmkern.drivers.protocol import Dims
+from rocmkern.drivers.protocol import Again, Dims
 from rocmkern.dtypes import DType
 from rocmkern.errors import ClosedError
 from rocmkern.layout import Layout
-from rocmkern.ops.recording import LayoutAddress, Recorded, thread
-from rocmkern.runtime import Device, DeviceMemory, Function
-from rocmkern.tensor import Tensor
+from rocmkern.ops.recording import LayoutAddress, Recorded, thread, under_way
+from rocmkern.runtime import Device, DeviceMemory, Function, trace
+from rocmkern.tensor import Kind, Tensor, kind_of
 
 Key = tuple[Any, ...]
 _KEPT: Final = 4096
@@ -41,9 +41,21 @@ class Prepared:
     nbytes: int
     kept: tuple[Tensor, ...]  # what the addresses ahead and between lead to
 
+    _kind: Kind | None = field(init=False, default=None)  # of what it makes, once it was launched
+    _again: Again | None = field(init=False, default=None)
+
     def run(self, device: Device, *addresses: int, answer: tuple[int, ...] = ()) -> Tensor:
         """Launch it; the result. A kernel that checks its operands is told last where to answer."""
         memory = DeviceMemory(device, self.nbytes)
+        again = self._again
+        if again is None or under_way or trace.active is not None or self.function.module.is_closed:
+            self._submit(memory, addresses, answer)
+        else:
+            again((*addresses, memory.live_address, *answer))
+        return Tensor(memory, self.dtype, self.layout, device, self._kind)
+
+    def _submit(self, memory: DeviceMemory, addresses: tuple[int, ...], answer: tuple[int, ...]) -> None:
+        """The first launch, and each that is recorded, traced or refused."""
         packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after, *answer)
         recording = thread.recording
         if recording is not None:
@@ -59,10 +71,16 @@ class Prepared:
         except ClosedError:  # somebody closed its module: the next operation loads another
             forget()
             raise
-        return Tensor(memory, self.dtype, self.layout, device)
+        if self._again is None:
+            first = len(self.before)
+            at = first + len(addresses) + len(self.between)
+            last = at + 1 + len(self.after)
+            pointers = (*range(first, first + len(addresses)), at, *range(last, last + len(answer)))
+            self._kind = kind_of(self.function.driver, self.dtype, self.layout)
+            self._again = self.function.prepare(packed, self.grid, self.block, pointers)
 
 
-# Read and written by every thread without a lock: an entry is never changed, and dict operations are atomic.
+# Read and written by every thread without a lock: dict operations are atomic.
 _launches: Final[dict[Key, Prepared]] = {}
 found: Final = _launches.get  # the launch that was kept under a key, or None
 recordings: Final[dict[Key, Recorded | None]] = {}  # None: an operation that can't be done again so

@@ -12,7 +12,7 @@ from rocmkern.dtypes import DType
 from rocmkern.errors import ClosedError
 from rocmkern.ops import prepared, specialized
 from rocmkern.ops.prepared import Key, number_key
-from rocmkern.ops.recording import Recorded, Recording, thread
+from rocmkern.ops.recording import Recorded, Recording, thread, under_way
 from rocmkern.tensor import Tensor
 
 _P = ParamSpec("_P")
@@ -63,10 +63,12 @@ def _record(operands: list[Tensor], operation: Callable[[], _R]) -> tuple[_R, Re
     device, recording = operands[0].device, Recording(extents)
     device.defer(recording.waits)
     thread.recording = recording
+    under_way.append(recording)
     try:
         result = operation()
     finally:
         thread.recording = None
+        under_way.remove(recording)
         device.undefer(recording.waits)
     return result, recording.recorded(result)
 
@@ -93,8 +95,7 @@ def _tell(value: Any, parts: list[Any], operands: list[Tensor]) -> bool:
     """Add what an operation may find out of an argument, values of tensors aside; False where that is not known."""
     kind = value.__class__
     if kind is Tensor:
-        layout = value.layout
-        parts += (value.device._driver, value.dtype, layout.shape, layout.strides)
+        parts.append(value.kind)
         if operands:
             for number, other in enumerate(operands):
                 if other.memory is value.memory:

@@ -256,3 +256,4 @@ class _Thread(local):
 
 
 thread: Final = _Thread()  # what the calling thread records
+under_way: Final[list[Recording]] = []  # of any thread: quicker to look at

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field
 
 from rocmkern.codeobject import Kernel
-from rocmkern.drivers.protocol import DeviceInfo, Dims, Driver
+from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, Driver
 from rocmkern.errors import ArgumentError, ClosedError, LaunchError
 from rocmkern.runtime import arguments, trace
 from rocmkern.runtime.dim3 import DimLike, sizes
@@ -117,6 +117,14 @@ class Function:
             return
         with tracing.timed(self.name, self._driver, stream):
             self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
+
+    def prepare(self, packed: bytes, grid: Dims, block: Dims, pointers: Sequence[int]) -> Again:
+        """What makes a launch that submit() made again, with other addresses for the arguments of those numbers.
+
+        It looks neither at whether the module is closed nor for a trace, and does not keep the function.
+        """
+        places = [self._packer.slots[n].argument.offset for n in pointers]
+        return self._driver.prepare(self._handle, grid, block, packed, places)
 
     def _check(self, grid: DimLike, block: DimLike, shared_bytes: int) -> tuple[Dims, Dims]:
         geometry = sizes(grid, "grid"), sizes(block, "block")

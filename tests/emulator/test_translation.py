@@ -95,7 +95,7 @@ def test_code_of_an_earlier_process_goes_on_where_nothing_is_translated() -> Non
     on = Machine("gfx942")
     later = Bench(on, on.load(image))
     check(later, 1)
-    assert later.module.program.is_compiled(later.module.kernel("paths").kernel)
+    assert later.module.program.heat(later.module.kernel("paths").kernel).entries
     assert written(later) == written(before)
     check_trap(later)
     for which in range(3):

@@ -15,6 +15,7 @@ from attrs import define, field
 
 import rocmkern as rk
 from rocmkern import dtypes
+from rocmkern.drivers.protocol import Again
 from rocmkern.drivers.work_queue import WorkQueue
 from rocmkern.errors import (
     ArgumentError,
@@ -58,6 +59,10 @@ class Gate:
 
     def run(self, memory: rk.DeviceMemory, stream: rk.Stream | None = None) -> None:
         self._function(self._flag, memory, grid=1, block=64, stream=stream)
+
+    def prepared(self) -> Again:
+        """The launch without a stream, of the memory at the address that it is passed."""
+        return self._function.prepare(self._function.pack(self._flag, self._flag), (1, 1, 1), (64, 1, 1), (1,))
 
     def open(self) -> None:
         self._flag.view()[:] = bytes([1, 0, 0, 0])
@@ -164,12 +169,19 @@ def test_wait_is_for_the_event_as_it_was_recorded(device: Device) -> None:
     assert event.is_done
 
 
-def test_default_stream_waits_for_all_others(device: Device) -> None:
-    """A copy or launch without a stream sees what every stream was given before."""
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_default_stream_waits_for_all_others(device: Device, is_prepared: bool) -> None:
+    """A launch without a stream, be it the first or again, runs after all that every stream was given before."""
     gate, free, memory, stream = Gate(device), Gate(device, is_open=True), counter(device), rk.Stream(device)
+    again = free.prepared()
     gate.run(memory, stream)
+    before = stream.record()
     gate.open_later()
-    free.run(memory)
+    if is_prepared:
+        again((memory.address,))
+    else:
+        free.run(memory)
+    assert before.is_done
     assert value(memory) == 4
 
 

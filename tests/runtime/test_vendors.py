@@ -15,6 +15,7 @@ import rocmkern as rk
 from rocmkern import drivers
 from rocmkern.drivers import cuda, hip
 from rocmkern.drivers.c_functions import CFunction
+from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch, with_addresses
 from rocmkern.drivers.vendor import Vendor
 from rocmkern.errors import ClosedError, DeviceNotFound, DriverError, KernelNotFound
 from tests import cuda_double, hip_double, samples
@@ -86,6 +87,62 @@ def test_launches_of_one_geometry_with_blocks_of_other_lengths(side: Side) -> No
     words = [line.split() for line in side.double.log(side.launch)]
     assert [line[line.index("arguments") + 1] for line in words] == ["8", "24", "8"]
     assert [line[-1] for line in words] == [f"{n}{f'0{n}' * 7}" for n in (3, 1, 2)]
+
+
+def test_prepared_launches_of_threads_do_not_mix(side: Side) -> None:
+    """A thread that passes an address launches with it, whoever else makes the same launch."""
+    function = side.store_one()
+    again = function.prepare(bytes(8), (1, 1, 1), (64, 1, 1), (0,))
+
+    def work(address: int) -> None:
+        for _ in range(200):
+            again((address,))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(1, 9)))
+    arrived = Counter(line.split()[-1] for line in side.double.log(side.launch))
+    assert arrived == {str(n): 200 for n in range(1, 9)}
+
+
+def test_prepared_launches_are_made_on_their_device(side: Side) -> None:
+    """Whatever device was used last; a launch that the library refuses is an error, and the next one is made."""
+    functions = [side.store_one(n) for n in (0, 1)]
+    first, second = (function.prepare(bytes(8), (1, 1, 1), (64, 1, 1), (0,)) for function in functions)
+    first((1,))
+    side.double.fail(side.launch, 1)
+    with pytest.raises(DriverError, match=rf"{side.launch}: \w+ \(1\)"):
+        second((2,))
+    second((3,))
+    first((4,))
+    made = [(line.split()[-3], line.split()[-1]) for line in side.double.log(side.launch)]
+    assert made == [("0", "1"), ("1", "3"), ("0", "4")]
+
+
+def test_launches_after_the_driver_is_closed(side: Side) -> None:
+    """What still computes while the process ends is told so; nothing reaches the library."""
+    function = side.store_one()
+    again = function.prepare(bytes(8), (1, 1, 1), (64, 1, 1), (0,))
+    again((1,))
+    function.launch_packed(bytes(8), grid=1, block=64)
+    side.device().driver.close()
+    for launch in (lambda: again((1,)), lambda: function.launch_packed(bytes(8), grid=1, block=64)):
+        with pytest.raises(ClosedError, match=f"launch: {side.kind}:0 is closed, as the process ends"):
+            launch()
+    assert len(side.double.log(side.launch)) == 2
+
+
+@pytest.mark.parametrize("places", [(8,), (8, 16), (0, 24), (24, 8, 32)])
+def test_addresses_lie_where_they_belong(places: tuple[int, ...]) -> None:
+    """Side by side or not, and in any order; what is around them stays."""
+    block, addresses = bytes(range(1, 41)), [(n << 40) + n for n in places]
+    want = bytearray(block)
+    for place, address in zip(places, addresses, strict=True):
+        want[place : place + 8] = address.to_bytes(8, "little")
+    assert with_addresses(block, places)(tuple(addresses)) == want
+    launch = Launch((), ArgumentBlock.of(len(block), 1, 2, 0))
+    launch.view[:] = block
+    launch.addresses(places)(*addresses)
+    assert launch.view == want
 
 
 def test_every_call_is_made_on_the_objects_device(side: Side) -> None:

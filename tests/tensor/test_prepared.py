@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rocmkern as rk
+from rocmkern import tensor
 from rocmkern.dtypes import REAL
 from rocmkern.errors import ClosedError
 from rocmkern.ops import launch, prepared
@@ -151,6 +152,24 @@ def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(1, 30):
         assert (x + float(n)).tolist() == [n + 1.0]
     assert len(prepared._launches) <= 8
+
+
+def test_kinds() -> None:
+    """Tensors of one device, dtype, shape and strides have one, wherever they begin and whatever made them."""
+    x = rk.ones((2, 3))
+    alike = (rk.ones((4, 3))[2:], x + x, (x + x) + x, x.copy(), x.T.T, x.astype(rk.float16).astype(rk.float32))
+    assert all(t.kind is x.kind for t in alike)
+    others = (rk.ones((3, 2)), x.T, x[:, :2], x.astype(rk.int32), x[None], x.to("emulator:gfx1100:checked"))
+    assert len({t.kind for t in (x, *others)}) == 1 + len(others)
+
+
+def test_kinds_of_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors alike may differ in kind then: their launches are worked out once more."""
+    monkeypatch.setattr(tensor, "_KEPT_KINDS", 2)
+    for n in (2, 3, 4, 2, 3, 4):
+        x = rk.ones((n,))
+        assert (x + rk.ones((n,))).tolist() == [2.0] * n and rk.negative(x).tolist() == [-1.0] * n
+    assert len(tensor._kinds) <= 2
 
 
 def test_traces_count_them() -> None:
