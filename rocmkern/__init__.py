@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rocmkern import fft as fft  # so it is public to type checkers, as the others are by `*`
     from rocmkern import linalg as linalg
+    from rocmkern import random as random
     from rocmkern.build.jit import compile as compile
     from rocmkern.constants import *
     from rocmkern.drivers import *
@@ -126,7 +127,7 @@ _ELSEWHERE = {
     "unique": "unique_values", "unsqueeze": "expand_dims",
 }  # fmt: skip
 
-_EXTENSIONS = ("fft", "linalg")  # the standard's, modules of their own
+_EXTENSIONS = ("fft", "linalg", "random")  # modules of their own
 
 __all__ = sorted(_HOME)
 

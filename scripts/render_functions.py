@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from operator import attrgetter
 from pathlib import Path
 
@@ -68,17 +69,26 @@ def own_functions(extension: str) -> list[str]:
     return [n for n in namespace.__all__ if inspect.isfunction(getattr(namespace, n)) and n not in rk.__all__]
 
 
-def methods() -> list[str]:
-    """What a tensor has beside operators and the standard's attributes."""
-    functions = {n: f for n, f in vars(tensor_methods).items() if inspect.isfunction(f)}
+def methods(kind: type, names: list[str]) -> list[str]:
+    """A line for each method, in the order of the names."""
     lines = []
-    for name, function in functions.items():
-        signature = "" if isinstance(vars(rk.Tensor)[name], property) else str(inspect.signature(function))
-        shown = (
-            signature.replace("'", "").partition(" -> ")[0].replace("(x: Tensor, ", "(").replace("(x: Tensor)", "()")
-        )
-        lines.append(f"- `{name}{shown}`: {inspect.getdoc(function)}")
+    for name in names:
+        method = vars(kind)[name]
+        shown = "" if isinstance(method, property) else str(inspect.signature(method)).partition(" -> ")[0]
+        shown = re.sub(r"\((self|x: Tensor)(, |(?=\)))", "(", shown.replace("'", ""))
+        doc = (inspect.getdoc(method) or "").replace("\n\n", " ").replace("\n", " ")
+        lines.append(f"- `{name}{shown}`: {doc}")
     return lines
+
+
+def of_tensor() -> list[str]:
+    """What a tensor has beside operators and the standard's attributes."""
+    return methods(rk.Tensor, [n for n, f in vars(tensor_methods).items() if inspect.isfunction(f)])
+
+
+def of_generator() -> list[str]:
+    generator = rk.random.Generator
+    return methods(generator, [n for n, f in vars(generator).items() if inspect.isfunction(f) and n[0] != "_"])
 
 
 def render() -> str:
@@ -90,7 +100,8 @@ def render() -> str:
     for extension, title in EXTENSIONS.items():
         parts.append(f"## {title}\n")
         parts += [entry(f"{extension}.{n}") for n in own_functions(extension)]
-    return "\n".join([*parts, "## Methods of a tensor\n", *methods(), ""])
+    parts += ["## Random numbers\n", entry("random.default_rng"), entry("random.Generator"), *of_generator(), ""]
+    return "\n".join([*parts, "## Methods of a tensor\n", *of_tensor(), ""])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ LAYERS = (
     ("models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),
-    ("fft", "linalg"),
+    ("fft", "linalg", "random"),
     ("ops",),
     ("tensor", "methods", "layout", "promotion", "dlpack", "constants"),
     ("kernels",),

@@ -91,6 +91,7 @@ class Data:
             Operation("matmul", "matrix product", 2.0 * self.product_side**3, "GFLOP/s"),
             Operation("linalg", "inverse", 2.0 * self.product_side**3, "GFLOP/s"),
             Operation("eigen", "eigenvalues", 4 / 3 * self.eigen_side**3, "GFLOP/s"),
+            Operation("random", "normal numbers", row),
             Operation("conv", "3 × 3", 18.0 * self.square.size, "GFLOP/s"),
             Operation("quantized", "q8_0 mat-vec, others f32", 2.0 * self.square.size, "GFLOP/s"),
         )
@@ -106,6 +107,7 @@ def ours(device: rk.Device, data: Data) -> Library:
     z = rk.asarray(data.square.astype(np.complex64), device=device)
     far = m + m.T + rk.eye(len(data.factor), device=device) * 100.0  # from being singular
     few = far[: data.eigen_side, : data.eigen_side]
+    random = rk.random.default_rng(0, device=device)
     weight, vector = rk.quantize(s, "q8_0"), rk.ones((s.shape[1],), device=device)
     calls: dict[str, Call] = {
         "2x + 1": lambda: x * 2.0 + 1.0,
@@ -125,6 +127,7 @@ def ours(device: rk.Device, data: Data) -> Library:
         "matrix product": lambda: m @ m,
         "inverse": lambda: rk.linalg.inv(far),
         "eigenvalues": lambda: rk.linalg.eigvalsh(few),
+        "normal numbers": lambda: random.standard_normal(data.n),
         "3 × 3": lambda: rk.conv2d(image, kernel),
         "q8_0 mat-vec, others f32": lambda: weight.matmul(vector),
     }
@@ -151,6 +154,7 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
     vector, z = xp.ones(s.shape[1], xp.float32), s.astype(xp.complex64)
     far = m + m.T + xp.eye(len(m), dtype=xp.float32) * 100
     few = far[: data.eigen_side, : data.eigen_side]
+    random = xp.random.default_rng(0)
 
     def softmax() -> Any:
         e = xp.exp(s - s.max(-1, keepdims=True))
@@ -177,6 +181,7 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
         "matrix product": lambda: m @ m,
         "inverse": lambda: xp.linalg.inv(far),
         "eigenvalues": lambda: xp.linalg.eigvalsh(few),
+        "normal numbers": lambda: random.standard_normal(data.n, dtype=xp.float32),
         "3 × 3": lambda: xp.einsum("ijkl,kl->ij", windows, kernel),
         "q8_0 mat-vec, others f32": lambda: s @ vector,
     }
@@ -225,6 +230,7 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
         "matrix product": lambda: m @ m,
         "inverse": lambda: torch.linalg.inv(far),
         "eigenvalues": lambda: torch.linalg.eigvalsh(few),
+        "normal numbers": lambda: torch.randn(data.n, device=on),
         "3 × 3": lambda: torch.nn.functional.conv2d(image, kernel),
         "q8_0 mat-vec, others f32": lambda: s @ vector,
     }

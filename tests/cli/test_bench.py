@@ -38,7 +38,9 @@ def test_libraries_agree() -> None:
         for operation in data.operations():
             wanted, got = reference.calls[operation.name](), library.calls[operation.name]()
             tolerance = 0.2 if operation.family == "quantized" else 1e-4
-            if wanted is not None and operation.name != "argsort of rows":
+            if operation.family == "random":  # each library draws its own
+                assert got.shape == wanted.shape
+            elif wanted is not None and operation.name != "argsort of rows":
                 np.testing.assert_allclose(np.asarray(got).squeeze(), wanted, rtol=1e-2, atol=tolerance)
 
 

@@ -75,6 +75,10 @@ def block_product(x: rk.Tensor, weight: rk.Tensor, format: str) -> rk.Tensor:
     return rk.quantize(weight, format).matmul(x)
 
 
+def drawn(x: rk.Tensor) -> rk.Tensor:
+    return rk.random.default_rng(9, device=x.device).random(x.shape, x.dtype)
+
+
 def exact_square(n: int) -> Array:
     """A matrix whose Cholesky factor has whole numbers, and powers of two on its diagonal."""
     lower = np.tril(whole(np.float64, n, n), -1) + np.diag(np.resize([1.0, 2, 4], n))
@@ -112,6 +116,7 @@ CASES = (
     *(Case(f, floats(np.float16, 12, 15)) for f in (rk.tril, rk.nonzero)),
     Case(rk.fft.fft, whole(np.complex64, 40, 4)),
     Case(rk.linalg.cholesky, exact_square(40)),
+    Case(drawn, np.empty((70, 70), np.float16)),
     Case(rk.linalg.eigvalsh, np.diag(whole(np.float32, 30))),
 )  # fmt: skip
 
