@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Final
+from typing import Final, Protocol
 
 from attrs import define, field
 
@@ -17,6 +17,8 @@ WIDTH: Final[dict[str, int]] = {
 }  # fmt: skip
 FLOATS: Final = frozenset({"half", "float", "double"})
 INT_OF: Final[dict[str, str]] = {"half": "i16", "float": "i32", "double": "i64"}
+ROUNDED: Final = frozenset({"fadd", "fsub", "fmul"})
+CONVERTED: Final = frozenset({"fptrunc", "sitofp", "uitofp"})
 SUFFIX: Final[dict[str, str]] = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
 
 PERMUTE: Final = "llvm.x86.avx512.vpermi2var.d.512"
@@ -82,6 +84,8 @@ class Value:
 
     def _binary(self, op: str, other: Operandish, prefix: str = "") -> Value:
         a, b = self.writer.pair(self, other)
+        if self.writer.rounding is not None and op in ROUNDED:
+            return self.writer.rounding.arithmetic(op, a, b)
         return self.writer.emit(f"{prefix}{op} {a.type} {a.text}, {b.text}", a.element, a.lanes)
 
     def __add__(self, other: Operandish) -> Value:
@@ -182,6 +186,8 @@ class Value:
         """An LLVM conversion: zext sext trunc sitofp uitofp fpext fptrunc. Float to integer: `Writer.to_int`."""
         if element == self.element:
             return self
+        if self.writer.rounding is not None and op in CONVERTED:
+            return self.writer.rounding.converted(op, self, element)
         to = type_text(element, self.lanes)
         return self.writer.emit(f"{op} {self.type} {self.text} to {to}", element, self.lanes)
 
@@ -222,6 +228,19 @@ class Value:
 Operandish = Value | int | float
 
 
+class Rounded(Protocol):
+    """Operations that round otherwise than to nearest even."""
+
+    def arithmetic(self, operation: str, *values: Value) -> Value: ...
+
+    def converted(self, operation: str, value: Value, element: str) -> Value: ...
+
+    @property
+    def is_nearest(self) -> Value:
+        """Scalar i1: to nearest all the same."""
+        ...
+
+
 @define
 class Writer:
     """The body of one LLVM function in the making."""
@@ -232,6 +251,8 @@ class Writer:
     supports: set[str] = field(factory=set)  # names of support functions that are called
     inlines: bool = False  # support functions that are worth it are written out instead of called
     globals: dict[str, str] = field(factory=dict)  # symbol → line that defines a private constant
+    rounding: Rounded | None = None  # of floating-point operations from here on; None: to nearest even
+    sets_rounding: bool = False  # the function changes how the CPU rounds
     _count: int = 0
 
     def fresh(self, stem: str = "") -> str:
@@ -291,6 +312,8 @@ class Writer:
 
     def intrinsic(self, name: str, *args: Value, extra: str = "") -> Value:
         """`llvm.<name>` over the first argument's type; `extra` are literal trailing operands such as "i1 true"."""
+        if self.rounding is not None and name == "fma":
+            return self.rounding.arithmetic(name, *args)
         lanes = max(a.lanes for a in args)
         args = tuple(a.splat(lanes) for a in args)
         first = args[0]
@@ -299,6 +322,19 @@ class Writer:
         passed = ", ".join([f"{a.type} {a.text}" for a in args] + ([extra] if extra else []))
         self.declarations[symbol] = f"declare {first.type} @{symbol}({parameters})"
         return self.emit(f"call {first.type} @{symbol}({passed})", first.element, lanes)
+
+    @contextmanager
+    def to_nearest(self) -> Iterator[None]:
+        """Operations that round to nearest even whatever `rounding` says."""
+        rounding, self.rounding = self.rounding, None
+        yield
+        self.rounding = rounding
+
+    def set_rounding(self, how: Value) -> None:
+        """Tell the CPU, in LLVM's numbers."""
+        self.sets_rounding = True
+        self.declarations["llvm.set.rounding"] = "declare void @llvm.set.rounding(i32)"
+        self.line(f"call void @llvm.set.rounding(i32 {how.text}) strictfp")
 
     def support(self, name: str, element: str, *args: Value) -> Value:
         """Call a support function (`rocmkern.emulator.meaning.api.support`) that is compiled once, out of line."""

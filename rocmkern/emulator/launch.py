@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import layout as at
-from rocmkern.errors import UnsupportedInstruction
+from rocmkern.emulator.mode import CLAMPS_NAN, HALF_OVERFLOW, IEEE
 
 Dims = tuple[int, int, int]
 
@@ -19,8 +19,6 @@ PACKED_IDS: Final = frozenset({"gfx90a", "gfx940", "gfx950", "gfx11", "gfx12"}) 
 PACKET_BYTES: Final = 64
 SCALAR_BYTES: Final = 512
 SWIZZLED: Final = 1 << 31  # word 1 of a resource: the private segment
-KEEP: Final = 0x1F80  # MXCSR: exceptions masked, to nearest, denormals kept
-FLUSH: Final = KEEP | 1 << 15 | 1 << 6
 TTMP: Final = 108
 ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
 DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
@@ -40,12 +38,11 @@ class Descriptor:
     def of(kernel: Kernel) -> Descriptor:
         return Descriptor(*struct.unpack_from("<IIH", kernel.descriptor, 48))
 
-    def float_mode(self, kernel: str) -> int:
-        """MXCSR for the kernel's floating-point mode. Flushing f32 denormals flushes those of f64 too."""
-        rounding = self.resource1 >> 12 & 0xF
-        if rounding:
-            raise UnsupportedInstruction(f"launch: {kernel} wants rounding mode {rounding:#x}; the emulator has 0x0")
-        return FLUSH if self.resource1 >> 16 & 3 == 0 else KEEP
+    def mode(self, isa: str) -> int:
+        """MODE when a wave starts."""
+        bits = self.resource1
+        found = (bits >> 12 & 0xFF) | (bits >> 26 & 1) << HALF_OVERFLOW
+        return found if isa == "gfx12" else found | (bits >> 21 & 1) << CLAMPS_NAN | (bits >> 23 & 1) << IEEE
 
     @property
     def user_scalars(self) -> int:
@@ -118,7 +115,6 @@ class Plan:
     masks: NDArray[np.uint64]
     group_slots: tuple[int, int, int]
     wave_slot: int
-    float_mode: int
     wave_tables: tuple[int, int, int] = field(init=False)  # address of `ids`, its bytes per wave, address of `masks`
 
     def __attrs_post_init__(self) -> None:
@@ -168,7 +164,6 @@ def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
         masks=masks,
         group_slots=slots,
         wave_slot=wave_slot,
-        float_mode=d.float_mode(kernel.name),
     )
 
 

@@ -23,6 +23,7 @@ WAVE_PC: Final = 600  # where to translate next, with status NEEDS_CODE
 WAVE_LDS_SHADOW: Final = 608
 WAVE_EPOCH: Final = 616  # barriers passed
 WAVE_SIGNALS: Final = 624  # of a workgroup's first wave: waves that have signalled the barrier
+WAVE_MODE: Final = 632  # i32, as s_getreg reads it
 WAVE_TEMP: Final = 1024  # two rows for moved lanes
 WAVE_VECTORS: Final = 2048
 VECTORS: Final = 256  # rows before the accumulation registers
@@ -77,6 +78,7 @@ FAULT_KIND: Final = 208
 LAUNCH_FUEL: Final = 216
 LAUNCH_SHADOW: Final = 224  # of the checked mode, else null
 LAUNCH_FLOAT_MODE: Final = 232  # MXCSR while kernels run
+LAUNCH_WAVE_MODE: Final = 236  # MODE when a wave starts
 LAUNCH_SIZE: Final = 256
 
 # A worker: one thread's place in a launch.

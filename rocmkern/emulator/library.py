@@ -118,5 +118,6 @@ def support_code(symbol: str) -> Code:
     w.line(f"ret {value.type} {value.text}")
     body = "\n".join([*w.prologue, *w.lines])
     listed = ", ".join(f"{p.type} {p.text}" for p in parameters)
-    head = f"define {type_text(ELEMENT[result.strip()], lanes)} @{symbol}({listed}) #0"
+    strict = " strictfp" if w.sets_rounding else ""
+    head = f"define {type_text(ELEMENT[result.strip()], lanes)} @{symbol}({listed}) #0{strict}"
     return Code(symbol, f"{head} {{\n{body}\n}}\n", w.declarations, tuple(sorted(w.supports)), w.globals)

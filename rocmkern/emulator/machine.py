@@ -45,7 +45,7 @@ def next_pc(wave: int) -> int:
     return ctypes.c_uint64.from_address(operation + at.OP_PC).value
 
 
-_LAUNCH: Final = struct.Struct("<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQI")
+_LAUNCH: Final = struct.Struct("<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQII")
 
 
 @frozen
@@ -71,7 +71,7 @@ class Entry:
 
     def _start(self, machine: Machine, geometry: Geometry) -> Start:
         kernel, program, arena = self.kernel, self.module.program, machine.arena
-        text = program.translation
+        text, mode = program.translation_of(kernel), program.mode(kernel)
         begin = plan(kernel, machine.isa, geometry)
         record = _LAUNCH.pack(
             0, begin.groups, *geometry.grid, 0, begin.waves, 0, program.entry(kernel, kernel.wave_size), 0,
@@ -79,7 +79,7 @@ class Entry:
             begin.lds_bytes, begin.private_bytes, begin.wave_bytes, arena.base, 0,
             ctypes.addressof(text.table), text.address, len(text.text), 0, 0,
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-            arena.shadow_address, begin.float_mode,
+            arena.shadow_address, mode.of_cpu, mode.initial,
         )  # fmt: skip
         descriptor = program.base + kernel.descriptor_address
         return Start(begin, program.heat(kernel), program.expects_zeros(kernel), descriptor, record)
@@ -417,7 +417,7 @@ class Launch:
         wave = worker.wave(worker.wave_number, self.plan.wave_bytes)
         address = ctypes.c_uint64.from_address(wave + at.WAVE_PC).value
         kernel = self.entry.kernel
-        operation = self._program.operation(address, kernel.wave_size, kernel.name)
+        operation = self._program.operation(address, kernel)
         ctypes.c_uint64.from_address(wave + at.WAVE_NEXT).value = operation
 
     @property

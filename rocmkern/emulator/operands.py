@@ -11,8 +11,10 @@ from attrs import define
 from rocmkern.emulator.ir import WIDTH, Value, Writer
 from rocmkern.emulator.isa.model import Inst, Operand, float_bits
 from rocmkern.emulator.lanes import Movement
-from rocmkern.emulator.layout import PRIVATE_APERTURE, SHARED_APERTURE
+from rocmkern.emulator.layout import PRIVATE_APERTURE, SHARED_APERTURE, WAVE_MODE
 from rocmkern.emulator.meaning.api import ELEMENT, IMPLICIT, Context, Row, row_of
+from rocmkern.emulator.meaning.rounding import carry_out, depends_on_mode
+from rocmkern.emulator.mode import Mode
 from rocmkern.emulator.registers import Place, Registers
 
 Read = Callable[[Value], Value]
@@ -86,6 +88,7 @@ class Operands:
     isa: str
     first_source: int = 0  # where this instruction's operands are among those that `regs` knows
     first_destination: int = 0
+    mode: Mode | None = None
 
     @property
     def writer(self) -> Writer:
@@ -185,8 +188,8 @@ class Operands:
         def fetch(chunk: Value) -> Value:
             value = raw(chunk)
             if is_half:
-                value = (value.lshr(16) if high else value).resize("i16")
-                value = value.bits("half").cast("fpext", "float").as_int()
+                value = (value.lshr(16) if high else value).resize("i16").bits("half")
+                value = (self.mode.taken(value) if self.mode else value).cast("fpext", "float").as_int()
             return self._signs(value, absolute, negate).bits("float")
 
         return fetch
@@ -286,12 +289,16 @@ class Operands:
         """Output modifier and clamp of a floating-point result."""
         if not value.is_float or number or self.row.destinations[0] not in ("f16", "f32", "f64"):
             return value
-        factor = {0: None, 1: 2.0, 2: 4.0, 3: 0.5}[self.inst.mods.omod]
+        factor, mode = {0: None, 1: 2.0, 2: 4.0, 3: 0.5}[self.inst.mods.omod], self.mode
         if factor is not None:
-            value = value * factor
+            multiplied = value * factor
+            value = mode.modifies_output(value.element).select(multiplied, value) if mode else multiplied
+        if mode:
+            value = mode.given(value)
         if self.inst.mods.clamp:
-            value = value.compare("ogt", 0.0).select(value, 0.0)
-            value = value.compare("olt", 1.0).select(value, 1.0)
+            clamped = value.compare("ogt", 0.0).select(value, 0.0)
+            clamped = clamped.compare("olt", 1.0).select(clamped, 1.0)
+            value = (value.is_nan() & ~mode.clamps_nan).select(value, clamped) if mode else clamped
         return value
 
     def _place_half(self, value: Value, place: Place, operand: Operand, chunk: Value) -> Value:
@@ -361,9 +368,16 @@ def _active(regs: Registers, chunk: Value) -> Value:
     return regs.lanes_of(mask, chunk)
 
 
+def _mode(regs: Registers, inst: Inst, isa: str) -> Mode | None:
+    if not inst.mods.by_mode:
+        return None
+    return Mode(regs.writer.load(regs.writer.at(regs.wave(), WAVE_MODE), "i32", 0, 4), isa)
+
+
 def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
     """Emit a `valu` or `lanes` row."""
-    ops, w = Operands(row, inst, regs, isa), regs.writer
+    mode = _mode(regs, inst, isa)
+    ops, w = Operands(row, inst, regs, isa, mode=mode), regs.writer
     assert row.emit is not None
     emit = row.integer_clamp if inst.mods.clamp and row.integer_clamp else row.emit
     mask = ops.write_mask()
@@ -373,9 +387,9 @@ def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
         written = regs.lanes_of(mask, chunk) if mask is not None else None
         context = Context(
             w, regs.lanes, regs.wave_size, isa, partial(_index, regs, chunk), partial(_active, regs, chunk), inst.imm,
-            inst.mods,
+            inst.mods, mode,
         )  # fmt: skip
-        outcomes = [emit(context, *(fetch(chunk) for fetch in fetchers)) for fetchers in halves]
+        outcomes = [carry_out(row, emit, context, [fetch(chunk) for fetch in fetchers]) for fetchers in halves]
         if row.packed:
             low, high = outcomes
             assert isinstance(low, Value) and isinstance(high, Value)
@@ -398,22 +412,24 @@ def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
 def emit_dual(inst: Inst, regs: Registers, isa: str) -> None:
     """Emit the two instructions of a VOPD pair: both read before either writes."""
     first, second = inst.parts
-    both = []
+    mode, both = _mode(regs, inst, isa), []
     for part, sources, destinations in ((first, 0, 0), (second, len(first.src), len(first.dst))):
         row = row_of(isa, part.name)
         assert row is not None, part.name
-        both.append(Operands(row, part, regs, isa, sources, destinations))
+        of_part = mode if depends_on_mode(row) else None
+        both.append(Operands(row, part, regs, isa, sources, destinations, of_part))
     fetchers = [ops.fetchers() for ops in both]
     mask = regs.exec_mask()
     for chunk in regs.chunks():
         written = regs.lanes_of(mask, chunk) if mask is not None else None
-        context = Context(
-            regs.writer, regs.lanes, regs.wave_size, isa, partial(_index, regs, chunk), partial(_active, regs, chunk)
-        )
         values = []
         for ops, fetches in zip(both, fetchers, strict=True):
+            context = Context(
+                regs.writer, regs.lanes, regs.wave_size, isa, partial(_index, regs, chunk),
+                partial(_active, regs, chunk), mode=ops.mode,
+            )  # fmt: skip
             assert ops.row.emit is not None
-            values.append(ops.row.emit(context, *(fetch(chunk) for fetch in fetches)))
+            values.append(carry_out(ops.row, ops.row.emit, context, [fetch(chunk) for fetch in fetches]))
         for ops, value in zip(both, values, strict=True):
             assert value is not None
             ops.write(0, ops.row.destinations[0], value, chunk, written)
@@ -430,8 +446,10 @@ def _write_mask(regs: Registers, inst: Inst, number: int, token: str, value: Val
 
 def emit_scalar(row: Row, inst: Inst, regs: Registers, isa: str) -> Value | None:
     """Emit a `salu` row; returns the address to go to where it writes the pc."""
-    ops = Operands(row, inst, regs, isa)
-    context, values, position = Context(regs.writer, 0, regs.wave_size, isa, mods=inst.mods), [], 0
+    mode = _mode(regs, inst, isa)
+    ops = Operands(row, inst, regs, isa, mode=mode)
+    context, position = Context(regs.writer, 0, regs.wave_size, isa, mods=inst.mods, mode=mode), 0
+    values = list[Value | tuple[Value, ...]]()
     for token in row.sources:
         if token in IMPLICIT:
             values.append(implicit(regs, token))
@@ -444,7 +462,7 @@ def emit_scalar(row: Row, inst: Inst, regs: Registers, isa: str) -> Value | None
             values.append(ops.scalar_value(value, token, position))
             position += 1
     assert row.emit is not None
-    outcome = row.emit(context, *values)
+    outcome = carry_out(row, row.emit, context, values)
     results = outcome if isinstance(outcome, tuple) else (outcome,)
     jump, position = None, 0
     for token, result in zip(row.destinations, results, strict=True):

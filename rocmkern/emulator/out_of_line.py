@@ -188,6 +188,9 @@ class StateRegisters:
     def write_scc(self, value: Value) -> None:
         self.regs.write_special("scc", value)
 
+    def mode(self) -> Value:
+        return self.regs.writer.at(self.regs.wave(), at.WAVE_MODE)
+
     def signals(self) -> Value:
         w, wave = self.regs.writer, self.regs.wave()
         launch = w.load(w.at(wave, at.WAVE_LAUNCH), "ptr", 0, 8)

@@ -16,6 +16,7 @@ from rocmkern.emulator.isa import decode
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.meaning import ROWS, Row, row_of
+from rocmkern.emulator.meaning.rounding import depends_on_mode
 from rocmkern.emulator.tier0 import fields, shape
 from rocmkern.errors import UnsupportedInstruction
 
@@ -106,6 +107,7 @@ class Pieces:
     isa: str
     wave_size: int
     checked: bool
+    by_mode: bool = False  # of kernels that change MODE, or begin with an unusual one
     count: Piece = field(init=False)  # begins every block
     join: Piece = field(init=False)  # put in where code goes on elsewhere
     untranslated: Piece = field(init=False)  # in the place of code that nothing has reached
@@ -140,7 +142,7 @@ class Pieces:
 
     def instruction(self, text: bytes, pc: int, gpr_index: int = 0) -> tuple[Row, Inst]:
         """The instruction at `pc`, with M0 added to the vector registers that `gpr_index` names. Raises NoMeaning."""
-        row, inst = meaning_of(self.isa, text, pc)
+        row, inst = self._meaning(text, pc)
         if gpr_index and (row.unit in INDEXED or inst.name in INDEXING):
             inst.mods = evolve(inst.mods, gpr_index=gpr_index)
         return row, inst
@@ -173,7 +175,7 @@ class Pieces:
         known = list[Form]()
         for words, shape_text, *facts in forms:
             if shape_text not in self._forms:
-                self._forms[shape_text] = Form(partial(meaning_of, self.isa, words, 0), shape_text, *facts)
+                self._forms[shape_text] = Form(partial(self._meaning, words, 0), shape_text, *facts)
             known.append(self._forms[shape_text])
         for words, number, body, *rest in listed:
             if words not in self._kept:
@@ -183,9 +185,15 @@ class Pieces:
     def _add(self, text: bytes, pc: int) -> Piece:
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
-        row, inst = meaning_of(self.isa, text, pc)
+        row, inst = self._meaning(text, pc)
         piece = self._kept[text[pc : pc + inst.size]] = self._made(row, inst)
         return piece
+
+    def _meaning(self, text: bytes, pc: int) -> tuple[Row, Inst]:
+        row, inst = meaning_of(self.isa, text, pc)
+        if self.by_mode and (inst.parts or depends_on_mode(row)):
+            inst.mods = evolve(inst.mods, by_mode=True)
+        return row, inst
 
     def _made(self, row: Row, inst: Inst) -> Piece:
         values = fields(row, inst, self.wave_size)
@@ -222,5 +230,5 @@ def meaning_of(isa: str, text: bytes, pc: int) -> tuple[Row, Inst]:
 
 
 @cache
-def pieces(isa: str, wave_size: int, checked: bool) -> Pieces:
-    return Pieces(isa, wave_size, checked)
+def pieces(isa: str, wave_size: int, checked: bool, by_mode: bool = False) -> Pieces:
+    return Pieces(isa, wave_size, checked, by_mode)

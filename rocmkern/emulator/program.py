@@ -16,8 +16,11 @@ from attrs import define, field
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.emulator.arena import Arena
 from rocmkern.emulator.flow import Flow
+from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.launch import Descriptor
 from rocmkern.emulator.library import Library
-from rocmkern.emulator.scan import FLOAT_ADDS, Words
+from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, ROUNDING, SINGLES, FloatMode, usual
+from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
 from rocmkern.emulator.threads import Threads
 from rocmkern.emulator.tier1 import Hot, UnitBuilder
 from rocmkern.emulator.translation import Translation
@@ -30,8 +33,9 @@ RELATIVE64, ABSOLUTE64 = 13, 3
 
 @define(eq=False)
 class Heat:
-    """How much time tier 0 spent on a kernel, and where compiled units begin."""
+    """What is known of a kernel's code: how much time tier 0 spent on it, where compiled units begin."""
 
+    targets: list[int] | None = None  # of branches
     first: int = 0  # address of the first operation, once it was looked up whether earlier runs compiled the kernel
     seconds: float = 0.0
     price: float = 0.0  # what compiling was last reckoned to take
@@ -93,6 +97,8 @@ class Program:
     _address: int = field(init=False)
     _heat: dict[str, Heat] = field(factory=lambda: defaultdict(Heat))
     _expecting: dict[str, bool] = field(factory=dict)  # kernel → whether it expects zeros
+    _modes: dict[str, FloatMode] = field(factory=dict)
+    _by_mode: Translation = field(init=False)  # for the kernels whose instructions ask MODE
 
     def __attrs_post_init__(self) -> None:
         segments = [s for s in self.code.segments if s.memory_size]
@@ -110,10 +116,11 @@ class Program:
         executable = [s for s in segments if s.flags & EXECUTABLE]
         start = min(s.address for s in executable)
         end = max(s.address + len(s.data) for s in executable)
-        self.translation = Translation(
-            bytes(view[start - low : end - low]), self.base + start, self.isa, self.code.target, self.library,
-            self.checked,
-        )  # fmt: skip
+        text = bytes(view[start - low : end - low])
+        self.translation, self._by_mode = (
+            Translation(text, self.base + start, self.isa, self.code.target, self.library, self.checked, by_mode)
+            for by_mode in (False, True)
+        )
 
     def close(self) -> None:
         self.arena.free(self._address)
@@ -131,16 +138,66 @@ class Program:
         size = self.code.symbols[kernel.name][1]
         return start, min(start + size, end) if size else end
 
+    def mode(self, kernel: Kernel) -> FloatMode:
+        """The floating-point mode of a kernel."""
+        found = self._modes.get(kernel.name)
+        if found is None:
+            found = self._modes[kernel.name] = self._mode(kernel, Descriptor.of(kernel).mode(self.isa))
+        return found
+
+    def _mode(self, kernel: Kernel, initial: int) -> FloatMode:
+        words, is_own = self._words(kernel)
+        if words.may_change_mode(initial) and (
+            not is_own or any(sets_mode(i, initial) for i in self._instructions(kernel))
+        ):
+            return FloatMode(initial, asks=True)
+        if initial & (ROUNDING | DENORMALS | 1 << HALF_OVERFLOW) == DENORMALS ^ SINGLES:
+            doubles = words.may_use_doubles()
+            doubles = doubles and (not is_own or any("f64" in i.name for i in self._instructions(kernel)))
+            return FloatMode(initial, asks=doubles, flushes=not doubles)
+        return FloatMode(initial, asks=initial != usual(self.isa))
+
+    def _words(self, kernel: Kernel) -> tuple[Words, bool]:
+        """All words that a kernel may run, and whether its own branches lead to all it runs of them."""
+        start, end = self.extent(kernel)
+        text = self.translation.text
+        words = Words(self.isa, text, start, end)
+        is_own = not (words.calls() or words.jumps())
+        if is_own and self._is_within(kernel):
+            return words, True
+        return Words(self.isa, text, 0, len(text)), is_own
+
+    def _is_within(self, kernel: Kernel) -> bool:
+        """Whether no branch seems to leave the kernel."""
+        start, end = self.extent(kernel)
+        return all(start <= pc < end for pc in self._branch_targets(kernel))
+
+    def _branch_targets(self, kernel: Kernel) -> list[int]:
+        heat = self._heat[kernel.name]
+        if heat.targets is None:
+            heat.targets = Words(self.isa, self.translation.text, *self.extent(kernel)).branch_targets()
+        return heat.targets
+
+    def _instructions(self, kernel: Kernel) -> Iterable[Inst]:
+        """All that the kernel's branches lead to; those of a pair one by one."""
+        for _, inst in self.translation.reachable(self.extent(kernel)[0], kernel.wave_size).values():
+            yield from inst.parts or (inst,)
+
+    def translation_of(self, kernel: Kernel) -> Translation:
+        """The translation that a kernel runs in."""
+        return self._by_mode if self.mode(kernel).asks else self.translation
+
     def entry(self, kernel: Kernel, wave_size: int) -> int:
         """Address of the first operation of a kernel."""
         heat = self._heat[kernel.name]
         warn_of_failures()
         if heat.first:
             return heat.first
-        start, end = self.extent(kernel)
+        start, _ = self.extent(kernel)
         self._recall(kernel, wave_size)
-        self.translation.mark((start, *Words(self.isa, self.translation.text, start, end).branch_targets()))
-        first = self.operation(self.base + kernel.entry_address, wave_size, kernel.name)
+        text = self.translation_of(kernel)
+        text.mark((start, *self._branch_targets(kernel)))
+        first = self.operation(self.base + kernel.entry_address, kernel)
         if self.compiles:
             self._take_known_units(kernel, wave_size)
         heat.first = first
@@ -148,45 +205,47 @@ class Program:
 
     def _recall(self, kernel: Kernel, wave_size: int) -> None:
         """Learn what an earlier process found out of a kernel's instructions, or tell later ones."""
-        key, store = f"pieces_{self._key(kernel)}", self.library.native.store
+        key, store, text = f"pieces_{self._key(kernel)}", self.library.native.store, self.translation_of(kernel)
         notes = None if self.checked else store.recall(key)
         if notes is not None:
-            self.translation.learn(notes, wave_size)
+            text.learn(notes, wave_size)
         elif not self.checked and len(_noted) < MOST_NOTED:
-            find = partial(self.translation.notes, *self.extent(kernel), wave_size)
+            find = partial(text.notes, *self.extent(kernel), wave_size)
             _noted.append(lambda: store.keep(key, find()))
 
     def _take_known_units(self, kernel: Kernel, wave_size: int) -> None:
         """Use what earlier runs compiled. It works on operations, so what it consists of is translated."""
-        units = self.library.known_units(f"kernel_{self._key(kernel)}")
+        units, text = self.library.known_units(f"kernel_{self._key(kernel)}"), self.translation_of(kernel)
         blocks = sorted({pc for _, blocks in units.values() for pc in blocks})
-        self.translation.mark(blocks)
+        text.mark(blocks)
         for pc in blocks:
-            self.translation.operation(pc, wave_size, kernel.name)
-        if all(self.translation.is_counted(pc) for pc in blocks):
-            self.translation.install({pc: address for pc, (address, _) in units.items()})
+            text.operation(pc, wave_size, kernel.name)
+        if all(text.is_counted(pc) for pc in blocks):
+            text.install({pc: address for pc, (address, _) in units.items()})
             self._heat[kernel.name].entries = frozenset(units)
 
     def _key(self, kernel: Kernel) -> str:
         """Names the kernel's code across processes: what lies elsewhere in the module counts where it may go there."""
         start, end = self.extent(kernel)
         text = self.translation.text
-        within = all(start <= pc < end for pc in Words(self.isa, text, start, end).branch_targets())
-        state = blake2b(text[start : end + AFTER_BYTES] if within else text, digest_size=12)
-        state.update(f"{self.isa} {start} {end} {kernel.wave_size}".encode())
+        state = blake2b(text[start : end + AFTER_BYTES] if self._is_within(kernel) else text, digest_size=12)
+        asks = " by mode" if self.mode(kernel).asks else ""
+        state.update(f"{self.isa} {start} {end} {kernel.wave_size}{asks}".encode())
         return state.hexdigest()
 
-    def operation(self, address: int, wave_size: int, kernel: str) -> int:
+    def operation(self, address: int, kernel: Kernel) -> int:
         """The operation at a code address, translated now where it was not."""
-        pc = address - self.translation.address
-        if not self.translation.holds(pc):
-            raise UnsupportedInstruction(f"launch: {kernel} jumps to {address:#x}, which is no code of its module")
-        return self.translation.operation(pc, wave_size, kernel)
+        text = self.translation_of(kernel)
+        pc = address - text.address
+        if not text.holds(pc):
+            raise UnsupportedInstruction(f"launch: {kernel.name} jumps to {address:#x}, which is no code of its module")
+        return text.operation(pc, kernel.wave_size, kernel.name)
 
     def flow(self, kernel: Kernel, extra: Iterable[int] = ()) -> Flow:
         """The control flow of a kernel, whether it is translated or not."""
         start, _ = self.extent(kernel)
-        return Flow(self.translation.reachable(start, kernel.wave_size), start, frozenset(extra))
+        code = self.translation_of(kernel).reachable(start, kernel.wave_size)
+        return Flow(code, start, frozenset(extra))
 
     def expects_zeros(self, kernel: Kernel) -> bool:
         """Whether code of the kernel adds floats to memory and has barriers.
@@ -215,7 +274,8 @@ class Program:
 
     def withdraw(self) -> None:
         """Take all compiled units out of use: what runs next runs in tier 0."""
-        self.translation.withdraw()
+        for text in (self.translation, self._by_mode):
+            text.withdraw()
         for heat in self._heat.values():
             heat.entries = frozenset()
 
@@ -246,7 +306,7 @@ class Program:
 
     def hot_instructions(self, kernel: Kernel) -> int:
         """How many instructions of the kernel ran, those of blocks that ran with and without all lanes twice."""
-        return self.translation.hot_instructions(*self.extent(kernel))
+        return self.translation_of(kernel).hot_instructions(*self.extent(kernel))
 
     def _compile_in_background(self, kernel: Kernel, extra: set[int]) -> None:
         try:
@@ -263,7 +323,7 @@ class Program:
 
     def compile(self, kernel: Kernel, extra: Iterable[int] = ()) -> None:
         """Put compiled units in the place of what tier 0 ran of a kernel so far; `extra` places where one begins."""
-        heat, text = self._heat[kernel.name], self.translation
+        heat, text = self._heat[kernel.name], self.translation_of(kernel)
         flow = self.flow(kernel, {*extra, *heat.loops})
         hot = Hot.of(flow, text.counts)
         leaders = {pc for pc in flow.code if text.is_counted(pc)}

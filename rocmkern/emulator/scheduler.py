@@ -97,6 +97,8 @@ entry:
   %scratch_size = load i64, ptr %psc
   %pst = getelementptr i8, ptr %launch, i64 {LAUNCH_WAVE_STRIDE}
   %stride = load i64, ptr %pst
+  %pmode = getelementptr i8, ptr %launch, i64 {LAUNCH_WAVE_MODE}
+  %float_mode = load i32, ptr %pmode
   %pfuel = getelementptr i8, ptr %launch, i64 {LAUNCH_FUEL}
   %fuel = load i64, ptr %pfuel
   %pw = getelementptr i8, ptr %worker, i64 {WORKER_WAVES}
@@ -158,6 +160,8 @@ wave:
   store i64 1, ptr %ep
   %sg = getelementptr i8, ptr %w, i64 {WAVE_SIGNALS}
   store i64 0, ptr %sg
+  %wm = getelementptr i8, ptr %w, i64 {WAVE_MODE}
+  store i32 %float_mode, ptr %wm
   %f = getelementptr i8, ptr %w, i64 {WAVE_SCRATCH}
   %so = mul i64 %scratch_size, %i64
   %so64 = mul i64 %so, 64

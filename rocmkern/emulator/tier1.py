@@ -236,7 +236,9 @@ class UnitBuilder:
     def _instruction(self, row: Row, inst: Inst) -> None:
         if row.unit in ("nop", "branch", "end", "barrier"):
             return
-        if is_uniform(row, inst, self._regs):
+        if inst.mods.by_mode:  # tells the CPU how to round
+            self.call(row, inst)
+        elif is_uniform(row, inst, self._regs):
             one = Uniform(self._writer, self.wave_size, self.isa, inst, lanes=QUAD, full=True, parts=self._regs)
             emit_vector(row, inst, one, self.isa)
         elif row.unit == "valu":

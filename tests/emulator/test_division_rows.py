@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given
 
 from tests.emulator.cases import DTYPES, active, floats, masks, seeds
+from tests.emulator.exact import FORMATS, rounded
 from tests.emulator.instructions import bench
-from tests.emulator.test_fused_rows import FORMATS, Array, assert_same, every_target, few, fused, nearest
+from tests.emulator.test_fused_rows import Array, assert_same, every_target, few, fused
 
 STEP = {"f32": 64, "f64": 128}
 FAR = {"f32": 96, "f64": 768}
@@ -75,7 +76,7 @@ def scaled(a: float, d: float, n: float, kind: str) -> tuple[float, bool]:
     elif biased(n) <= TINY[kind]:
         power = step
     exact = Fraction(a) * Fraction(2) ** power if math.isfinite(a) and a else None
-    return (a if exact is None else nearest(exact, kind)), undone
+    return (a if exact is None else rounded(exact, kind)), undone
 
 
 @every_target
@@ -128,7 +129,7 @@ def test_sums_that_undo_the_scaling(target: str, seed: int, vcc: int) -> None:
             exact = Fraction(x) * Fraction(y) + Fraction(z) if finite else Fraction(0)
             power = STEP[kind] if abs(z) >= 2 else -STEP[kind]
             moves = undone and exact and math.isfinite(plain)
-            wanted.append(nearest(exact * Fraction(2) ** power, kind) if moves else plain)
+            wanted.append(rounded(exact * Fraction(2) ** power, kind) if moves else plain)
         got = on.run(kind, {2: a, 4: b, 6: c}, vcc=vcc).vector(10, DTYPES[kind])
         assert_same(got, np.array(wanted).astype(DTYPES[kind]), kind)
 

@@ -13,35 +13,19 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from tests.emulator.cases import DTYPES, active, floats, halves, integers, masks, seeds
+from tests.emulator.exact import lifted, product, rounded, total
 from tests.emulator.instructions import bench, knows
 
 Array = NDArray[Any]
 TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
-FORMATS = {"f16": (11, -14, 15), "f32": (24, -126, 127), "f64": (53, -1022, 1023)}  # digits, exponents
 
 every_target = pytest.mark.parametrize("target", TARGETS)
 few = settings(max_examples=2, deadline=None)
 
 
-def nearest(exact: Fraction, kind: str) -> float:
-    """The nearest value of the format, the even one of two; infinity beyond the largest."""
-    digits, least, most = FORMATS[kind]
-    exponent = abs(exact.numerator).bit_length() - exact.denominator.bit_length()
-    exponent -= abs(exact) < Fraction(2) ** exponent
-    unit = Fraction(2) ** (max(exponent, least) - digits + 1)
-    found = abs(round(exact / unit)) * unit
-    size = math.inf if found >= Fraction(2) ** (most + 1) else float(found)
-    return -size if exact < 0 else size
-
-
 def fused(a: float, b: float, c: float, kind: str) -> float:
     """a·b + c, rounded once."""
-    if all(map(math.isfinite, (a, b, c))):
-        exact = Fraction(a) * Fraction(b) + Fraction(c)
-        if exact:
-            return nearest(exact, kind)
-    a, b, c = (math.copysign(1, x) if math.isfinite(x) and x else x for x in (a, b, c))
-    return a * b + c  # a zero with its sign, infinity or NaN
+    return rounded(total(product(lifted(a), lifted(b)), lifted(c)), kind)
 
 
 def all_fused(a: Array, b: Array, c: Array, kind: str) -> Array:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rocmkern.errors import UnsupportedInstruction
 from tests.emulator.cases import active, floats, halves, integers, masks, seeds
 from tests.emulator.instructions import bench
 
@@ -145,31 +144,6 @@ def test_scalar_pairs_are_rounded_towards_zero(seed: int) -> None:
     near = pair.astype(np.float16)
     wanted = np.where(np.abs(near.astype(np.float32)) > np.abs(pair), np.nextafter(near, np.float16(0)), near)
     np.testing.assert_array_equal(found, wanted)
-
-
-MODES = {
-    "gfx90a": "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0",
-    "gfx1030": "s_denorm_mode 0x0",
-    "gfx1100": "s_round_mode 0x3",
-}
-
-
-@pytest.mark.parametrize("target", MODES)
-def test_modes_that_the_emulator_lacks_are_errors(target: str) -> None:
-    """Flushed denormals and directed rounding are refused, not ignored."""
-    on = bench(target, {"k": MODES[target]})
-    with pytest.raises(UnsupportedInstruction, match=MODES[target].split()[0]):
-        on.run("k", {})
-
-
-@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
-def test_the_default_mode_may_be_set_again(target: str) -> None:
-    """Denormals kept, to nearest even."""
-    on = bench(
-        target, {"k": "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 15", "get": "s_getreg_b32 s40, hwreg(1, 4, 4)"}
-    )
-    on.run("k", {})
-    assert on.run("get", {}).scalar("s40") == 15
 
 
 @pytest.mark.parametrize("target", ["gfx1030", "gfx1100", "gfx1201"])

@@ -39,6 +39,7 @@ from attrs import field, frozen
 
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods
+from rocmkern.emulator.mode import Mode
 
 Unit = Literal[
     "valu", "lanes", "salu", "nop", "sleep", "end", "barrier", "branch", "memory", "state", "count", "untranslated",
@@ -55,6 +56,7 @@ IMPLICIT: Final = frozenset({"scc", "exec", "vcc", "exec_lo", "vcc_lo", "m0", "p
 
 
 NEVER_INLINED: Final = frozenset({"two_over_pi"})
+ROUNDED_LAST: Final = frozenset({"ldexp_f32", "ldexp_f64"})  # support functions that are exact up to their last step
 
 
 @frozen
@@ -69,6 +71,7 @@ class Context:
     _exec_bits: Callable[[], Value] | None = None
     immediate: int = 0  # v_bitop3's table
     mods: Mods = PLAIN  # for the few whose meaning a modifier changes; the engine applies the usual ones
+    mode: Mode | None = None  # where the instruction asks MODE; None: the usual one
 
     @property
     def lane_index(self) -> Value:
@@ -90,7 +93,7 @@ class Context:
 
     def support(self, name: str, element: str, *args: Value) -> Value:
         """Call the function registered by `@support(name, …)`: long expansions live there, compiled once."""
-        if self.writer.inlines and name not in NEVER_INLINED:
+        if (self.writer.inlines and name not in NEVER_INLINED) or (self.writer.rounding and name in ROUNDED_LAST):
             lanes = max(a.lanes for a in args)
             value = SUPPORT[name][1](self, *(a.splat(lanes) for a in args))
             assert isinstance(value, Value)
@@ -147,6 +150,10 @@ class State(Protocol):
         """Write an i1."""
         ...
 
+    def mode(self) -> Value:
+        """Pointer to the wave's MODE, i32."""
+        ...
+
     def signals(self) -> Value:
         """Pointer to the i64 that counts the workgroup's waves that have signalled its barrier."""
         ...
@@ -195,6 +202,11 @@ class Row:
         return tuple(t for t in self.sources if t not in IMPLICIT and not t.startswith("^"))
 
     @property
+    def rounds(self) -> bool:
+        """Whether MODE says how the result is rounded."""
+        return self.emit in ROUNDING
+
+    @property
     def doc(self) -> str:
         return (self.emit.__doc__ or "").strip() if self.emit else ""
 
@@ -202,6 +214,7 @@ class Row:
 ROWS: Final[dict[str, Row]] = {}
 OVERRIDES: Final[dict[tuple[str, str], Row]] = {}  # (isa, name) → row
 SUPPORT: Final[dict[str, tuple[str, Emit]]] = {}
+ROUNDING: Final[set[Emit]] = set()
 
 
 def register(row: Row) -> None:
@@ -247,6 +260,12 @@ def valu(
 ) -> Callable[[E], E]:
     """Lane-wise row for each of the space-separated `names` (the same meaning under several targets' names)."""
     return _decorator("valu", names, signature, packed, integer_clamp, isas)
+
+
+def rounded(emit: E) -> E:
+    """The row's floating-point operations round as MODE says; without it they round to nearest even."""
+    ROUNDING.add(emit)
+    return emit
 
 
 def salu(names: str, signature: str, *, isas: tuple[str, ...] = ()) -> Callable[[E], E]:

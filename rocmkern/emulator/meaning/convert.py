@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.meaning.api import Context, Result, valu
+from rocmkern.emulator.meaning.api import Context, Result, rounded, valu
 from rocmkern.emulator.meaning.vector_float import quiet
 
 _TYPES: Final[dict[str, str]] = {"f16": "half", "f32": "float", "f64": "double"}
@@ -59,17 +59,20 @@ for _name, _op in (
     _to, _from = _name.split("_")
 
     @valu(f"v_cvt_{_name}", f"{_to} = {_from}")
+    @rounded
     def _from_integer(c: Context, a: Value, op: str = _op, element: str = _TYPES[_to]) -> Result:
         """Rounded to nearest even."""
         return a.cast(op, element)
 
 
 @valu("v_cvt_f16_i16", "f16 = i16")
+@rounded
 def half_of_signed(c: Context, a: Value) -> Result:
     return a.cast("sitofp", "float").cast("fptrunc", "half")
 
 
 @valu("v_cvt_f16_u16", "f16 = u16")
+@rounded
 def half_of_unsigned(c: Context, a: Value) -> Result:
     return a.cast("uitofp", "float").cast("fptrunc", "half")
 
@@ -85,6 +88,7 @@ def zero_extend(c: Context, a: Value) -> Result:
 
 
 @valu("v_cvt_f32_f64", "f32 = f64")
+@rounded
 def single_of_double(c: Context, a: Value) -> Result:
     return a.cast("fptrunc", "float")
 
@@ -100,6 +104,7 @@ def single_of_half(c: Context, a: Value) -> Result:
 
 
 @valu("v_cvt_f16_f32", "f16 = f32")
+@rounded
 def half_of_single(c: Context, a: Value) -> Result:
     return a.cast("fptrunc", "half")
 
@@ -137,6 +142,7 @@ def pack_truncated(c: Context, a: Value, b: Value) -> Result:
 
 
 @valu("v_cvt_pk_f16_f32", "b32 = f32 f32")
+@rounded
 def pack_half(c: Context, a: Value, b: Value) -> Result:
     return pair(a.cast("fptrunc", "half"), b.cast("fptrunc", "half"))
 

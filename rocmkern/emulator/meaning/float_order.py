@@ -19,11 +19,15 @@ def _ordered(a: Value, b: Value, predicate: str) -> Value:
     return a.compare("oeq", b).select(tie, a.compare(predicate, b).select(a, b))
 
 
-def _number(a: Value, b: Value, predicate: str) -> Value:
-    """IEEE 754-2008 minNum or maxNum: a quiet NaN gives way to the number, a signalling one becomes the result."""
+def _number(c: Context, a: Value, b: Value, predicate: str) -> Value:
+    """IEEE 754-2008 minNum or maxNum: a quiet NaN gives way to the number, a signalling one becomes the result.
+
+    It gives way too where MODE turns the IEEE way off."""
     result = b.is_nan().select(a, _ordered(a, b, predicate))
-    result = is_signalling(b).select(quiet(b), result)
-    return is_signalling(a).select(quiet(a), result)
+    for v in (b, a):
+        wins = is_signalling(v) if c.mode is None else is_signalling(v) & c.mode.is_ieee
+        result = wins.select(quiet(v), result)
+    return result
 
 
 def _propagating(a: Value, b: Value, predicate: str) -> Value:
@@ -33,11 +37,11 @@ def _propagating(a: Value, b: Value, predicate: str) -> Value:
 
 
 def greatest(c: Context, a: Value, b: Value) -> Value:
-    return _number(a, b, "ogt")
+    return _number(c, a, b, "ogt")
 
 
 def least(c: Context, a: Value, b: Value) -> Value:
-    return _number(a, b, "olt")
+    return _number(c, a, b, "olt")
 
 
 def maximum(c: Context, a: Value, b: Value) -> Value:

@@ -10,7 +10,7 @@ from typing import Final
 from attrs import frozen
 
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.meaning.api import Context, Result, support, valu
+from rocmkern.emulator.meaning.api import Context, Result, rounded, support, valu
 from rocmkern.emulator.meaning.transcendental import keep_nan
 from rocmkern.emulator.meaning.vector_float import INFINITY, SMALLEST_NORMAL, magnitude, quiet, two_sum
 
@@ -36,6 +36,7 @@ for _type in ("f16", "f32", "f64"):
 @valu("v_fract_f16", "f16 = f16")
 @valu("v_fract_f32", "f32 = f32")
 @valu("v_fract_f64", "f64 = f64")
+@rounded
 def fraction(c: Context, a: Value) -> Result:
     """a − ⌊a⌋, below 1."""
     result = a - _rounded(c, "floor", a)
@@ -161,6 +162,7 @@ def _smallest_subnormal(c: Context, like: Value) -> Value:
 
 @valu("v_div_fmas_f32", "f32 = f32 f32 f32 vcc")
 @valu("v_div_fmas_f64", "f64 = f64 f64 f64 vcc")
+@rounded
 def division_step(c: Context, a: Value, b: Value, d: Value, scaled: Value) -> Result:
     """a · b + d, in lanes of VCC times 2⁶⁴ (f64: 2¹²⁸) where d is 2 or more, else divided by it; one rounding.
     A sum that overflows stays infinite."""
@@ -170,6 +172,8 @@ def division_step(c: Context, a: Value, b: Value, d: Value, scaled: Value) -> Re
     with w.when(some.ne(0)):
         plain = result.get()
         low = c.support(f"lowered_sum_f{d.width}", d.element, a, b, d)
+        if w.rounding is not None:  # twice in one direction is once
+            low = w.rounding.is_nearest.select(low, plain * 2.0**-step)
         large = _exponent(d).compare("ugt", INFINITY[d.element] >> (_MANTISSA_BITS[d.element] + 1))
         result.set(scaled.select(large.select(plain * 2.0**step, low), plain))
     return result.get()

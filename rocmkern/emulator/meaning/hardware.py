@@ -7,15 +7,14 @@ from typing import Final
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.isa.model import Operand
 from rocmkern.emulator.meaning.api import Context, Result, State, control, salu, state
+from rocmkern.emulator.mode import DENORMALS, ROUNDING
 from rocmkern.errors import UnsupportedInstruction
 
 MODE: Final = 1
 SCRATCH_BASES: Final = (20, 21)  # gfx10 to gfx12: scratch is the wave's own, wherever its base is said to be
-ROUNDING_AND_DENORMALS: Final = 0xFF
-DEFAULT_MODE: Final = 0xF0  # to nearest even, denormals kept, in every format
 
 
-def _field(imm: int) -> tuple[int, int, int]:
+def hardware_field(imm: int) -> tuple[int, int, int]:
     """Register number, mask of the field in place, and shift."""
     shift, width = imm >> 6 & 31, (imm >> 11 & 31) + 1
     return imm & 63, ((1 << width) - 1) << shift, shift
@@ -23,40 +22,40 @@ def _field(imm: int) -> tuple[int, int, int]:
 
 @state("s_setreg_b32 s_setreg_imm32_b32")
 def set_register(s: State) -> None:
-    """Writes of scratch bases and of mode bits without effect here do nothing; others are not known."""
-    register, mask, shift = _field(s.inst.imm)
-    if register in SCRATCH_BASES and s.context.isa in ("gfx10", "gfx11", "gfx12"):
-        return
+    """Sets bits of MODE; writes of scratch bases do nothing; other registers are not known."""
+    register, mask, shift = hardware_field(s.inst.imm)
     if register == MODE:
-        wanted = s.inst.src[0]
-        touched = mask & ROUNDING_AND_DENORMALS
-        if not touched or (wanted.kind == "literal" and (wanted.value << shift ^ DEFAULT_MODE) & touched == 0):
-            return
-    raise UnsupportedInstruction(
-        f"{s.inst.name}: bits {mask:#x} of hardware register {register} can't be set in the emulator"
-    )
+        _set_mode(s, mask, s.scalar(0).shl(shift))
+    elif register not in SCRATCH_BASES or s.context.isa not in ("gfx10", "gfx11", "gfx12"):
+        raise UnsupportedInstruction(
+            f"{s.inst.name}: bits {mask:#x} of hardware register {register} can't be set in the emulator"
+        )
+
+
+def _set_mode(s: State, mask: int, bits: Value) -> None:
+    w = s.context.writer
+    w.store((w.load(s.mode(), "i32", 0, 4) & (mask ^ 0xFFFFFFFF)) | (bits & mask), s.mode(), 4)
 
 
 @state("s_getreg_b32")
 def get_register(s: State) -> None:
-    """The mode; clock and place in the device read as 0, there is only this wave."""
-    register, mask, shift = _field(s.inst.imm)
-    value = (DEFAULT_MODE & mask) >> shift if register == MODE else 0
-    s.write_scalar(s.context.writer.constant("i32", value))
+    """MODE; clock and place in the device read as 0, there is only this wave."""
+    register, mask, shift = hardware_field(s.inst.imm)
+    w = s.context.writer
+    word = w.load(s.mode(), "i32", 0, 4) if register == MODE else w.constant("i32", 0)
+    s.write_scalar((word & mask).lshr(shift))
 
 
 @state("s_round_mode")
 def set_rounding(s: State) -> None:
-    """To nearest even only."""
-    if s.inst.imm & 0xF:
-        raise UnsupportedInstruction(f"s_round_mode: rounding {s.inst.imm:#x} is not known to the emulator; it has 0x0")
+    """Sets the four bits of MODE that say how results are rounded."""
+    _set_mode(s, ROUNDING, s.context.writer.constant("i32", s.inst.imm & 0xF))
 
 
 @state("s_denorm_mode")
 def set_denormals(s: State) -> None:
-    """Denormals are kept, no other mode is known."""
-    if s.inst.imm & 0xF != 0xF:
-        raise UnsupportedInstruction(f"s_denorm_mode: mode {s.inst.imm:#x} is not known to the emulator; it has 0xf")
+    """Sets the four bits of MODE that say which denormals count."""
+    _set_mode(s, DENORMALS, s.context.writer.constant("i32", s.inst.imm << 4 & DENORMALS))
 
 
 @salu("s_set_gpr_idx_on", "m0 = b32 m0")

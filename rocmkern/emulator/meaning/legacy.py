@@ -4,7 +4,7 @@ scalar registers that M0 chooses."""
 from __future__ import annotations
 
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.meaning.api import Context, Result, State, state, valu
+from rocmkern.emulator.meaning.api import Context, Result, State, rounded, state, valu
 from rocmkern.emulator.meaning.convert import to_integer
 from rocmkern.emulator.meaning.vector_float import fused
 
@@ -40,24 +40,28 @@ def cube_t(c: Context, x: Value, y: Value, z: Value) -> Result:
 
 
 @valu("v_cubema_f32", "f32 = f32 f32 f32")
+@rounded
 def cube_axis(c: Context, x: Value, y: Value, z: Value) -> Result:
     """Twice the coordinate of the largest magnitude."""
     return _by_axis(c, x, y, z, z, y, x) * 2.0
 
 
 @valu("v_mad_legacy_f32", "f32 = f32 f32 f32")
+@rounded
 def multiply_add_zero(c: Context, a: Value, b: Value, d: Value) -> Result:
     """Two roundings; zero times anything is +0."""
     return (a.eq(0.0) | b.eq(0.0)).select(0.0, a * b) + d
 
 
 @valu("v_mad_legacy_f16", "f16 = f16 f16 f16")
+@rounded
 def multiply_add_halves(c: Context, a: Value, b: Value, d: Value) -> Result:
     """Two roundings; the other half is cleared."""
     return a * b + d
 
 
 @valu("v_fma_legacy_f16", "f16 = f16 f16 f16")
+@rounded
 def fused_halves(c: Context, a: Value, b: Value, d: Value) -> Result:
     """One rounding; the other half is cleared."""
     return fused(c, a, b, d)

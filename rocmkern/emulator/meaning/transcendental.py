@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.meaning.api import Context, Result, support, valu
+from rocmkern.emulator.meaning.api import Context, Result, rounded, support, valu
 from rocmkern.emulator.meaning.vector_float import INFINITY, SMALLEST_NORMAL, magnitude, quiet
 
 # Chebyshev fits: 2^x on ±1/2 (relative error 2e-9), log2(1+t)/t on √½ … √2 (2e-10), sin 2πg / g in g² on ±1/4 (1e-10).
@@ -79,16 +79,19 @@ def scale_double(c: Context, a: Value, exponent: Value) -> Value:
 
 
 @valu("v_ldexp_f32", "f32 = f32 i32")
+@rounded
 def ldexp_single(c: Context, a: Value, exponent: Value) -> Result:
     return c.support("ldexp_f32", "float", a, exponent)
 
 
 @valu("v_ldexp_f64", "f64 = f64 i32")
+@rounded
 def ldexp_double(c: Context, a: Value, exponent: Value) -> Result:
     return c.support("ldexp_f64", "double", a, exponent)
 
 
 @valu("v_ldexp_f16", "f16 = f16 i16")
+@rounded
 def ldexp_half(c: Context, a: Value, exponent: Value) -> Result:
     wide = c.support("ldexp_f32", "float", a.cast("fpext", "float"), _clamp(c, exponent, -60, 60).sext("i32"))
     return wide.cast("fptrunc", "half")

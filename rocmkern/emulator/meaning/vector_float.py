@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.meaning.api import Context, Result, support, valu
+from rocmkern.emulator.meaning.api import Context, Result, rounded, support, valu
 
 QUIET: Final[dict[str, int]] = {"half": 0x0200, "float": 0x00400000, "double": 1 << 51}
 INFINITY: Final[dict[str, int]] = {"half": 0x7C00, "float": 0x7F800000, "double": 0x7FF << 52}
@@ -45,22 +45,27 @@ def fma_half(c: Context, a: Value, b: Value, d: Value) -> Value:
 
 
 def fused(c: Context, a: Value, b: Value, d: Value) -> Value:
-    return c.support("fma_f16", "half", a, b, d) if a.element == "half" else c.fma(a, b, d)
+    if a.element == "half" and c.writer.rounding is None:
+        return c.support("fma_f16", "half", a, b, d)
+    return c.fma(a, b, d)
 
 
 @valu("v_sub_f32", "f32 = f32 f32")
 @valu("v_sub_f16", "f16 = f16 f16")
+@rounded
 def subtract(c: Context, a: Value, b: Value) -> Result:
     return a - b
 
 
 @valu("v_subrev_f32", "f32 = f32 f32")
 @valu("v_subrev_f16", "f16 = f16 f16")
+@rounded
 def subtract_reversed(c: Context, a: Value, b: Value) -> Result:
     return b - a
 
 
 @valu("v_add_f16", "f16 = f16 f16")
+@rounded
 def add_half(c: Context, a: Value, b: Value) -> Result:
     return a + b
 
@@ -70,6 +75,7 @@ def add_half(c: Context, a: Value, b: Value) -> Result:
 @valu("v_mul_f64", "f64 = f64 f64")
 @valu("v_pk_mul_f16", "f16 = f16 f16", packed=True)
 @valu("v_pk_mul_f32", "f32 = f32 f32", packed=True)
+@rounded
 def multiply(c: Context, a: Value, b: Value) -> Result:
     return a * b
 
@@ -79,6 +85,7 @@ def _zero_wins(a: Value, b: Value, product: Value) -> Value:
 
 
 @valu("v_mul_legacy_f32 v_mul_dx9_zero_f32", "f32 = f32 f32")
+@rounded
 def multiply_legacy(c: Context, a: Value, b: Value) -> Result:
     """Zero times anything is +0."""
     return _zero_wins(a, b, a * b)
@@ -97,6 +104,7 @@ def multiply_legacy(c: Context, a: Value, b: Value) -> Result:
 @valu("v_pk_fma_f16", "f16 = f16 f16 f16", packed=True)
 @valu("v_pk_fma_f32", "f32 = f32 f32 f32", packed=True)
 @valu("v_pk_fmac_f16", "f16 = f16 f16 ^f16", packed=True)
+@rounded
 def multiply_add(c: Context, a: Value, b: Value, d: Value) -> Result:
     """One rounding."""
     return fused(c, a, b, d)
@@ -104,6 +112,7 @@ def multiply_add(c: Context, a: Value, b: Value, d: Value) -> Result:
 
 @valu("v_fma_legacy_f32 v_fma_dx9_zero_f32", "f32 = f32 f32 f32")
 @valu("v_fmac_legacy_f32 v_fmac_dx9_zero_f32", "f32 = f32 f32 ^f32")
+@rounded
 def multiply_add_legacy(c: Context, a: Value, b: Value, d: Value) -> Result:
     """Zero times anything is +0."""
     zero = a.eq(0.0) | b.eq(0.0)
@@ -114,18 +123,21 @@ def multiply_add_legacy(c: Context, a: Value, b: Value, d: Value) -> Result:
 @valu("v_mad_f16 v_madmk_f16 v_madak_f16", "f16 = f16 f16 f16")
 @valu("v_mac_f32", "f32 = f32 f32 ^f32")
 @valu("v_mac_f16", "f16 = f16 f16 ^f16")
+@rounded
 def multiply_then_add(c: Context, a: Value, b: Value, d: Value) -> Result:
     """Two roundings."""
     return a * b + d
 
 
 @valu("v_fma_mix_f32", "f32 = mix mix mix")
+@rounded
 def mixed_fused(c: Context, a: Value, b: Value, d: Value) -> Result:
     """Each source is f32 or a half, by op_sel_hi and op_sel."""
     return c.fma(a, b, d)
 
 
 @valu("v_fma_mixlo_f16 v_fma_mixhi_f16", "f16 = mix mix mix")
+@rounded
 def mixed_fused_half(c: Context, a: Value, b: Value, d: Value) -> Result:
     """Rounded once more, to f16; written to the low or the high half."""
     return c.fma(a, b, d).cast("fptrunc", "half")
@@ -135,5 +147,6 @@ def mixed_fused_half(c: Context, a: Value, b: Value, d: Value) -> Result:
 @valu("v_add_f64", "f64 = f64 f64")
 @valu("v_pk_add_f16", "f16 = f16 f16", packed=True)
 @valu("v_pk_add_f32", "f32 = f32 f32", packed=True)
+@rounded
 def plus(c: Context, a: Value, b: Value) -> Result:
     return a + b
