@@ -79,7 +79,10 @@ def reduction(
     if rows == 0 or parts < 2 or (threads >= FEW_ROUNDS * in_flight and cols <= NARROW_ROW):
         return RowPlan(teams(rows, width, device, variant="rows", why=why))
     step = width * packs * pack_width(itemsize)  # of a team at a time
-    part = max(cols // parts // step, 1) * step
+    steps = max(cols // parts // step, 1)
+    if contiguous:
+        steps = power_of_two(steps // 2 + 1)  # the power of two that is not above: other parts are slower to read
+    part = steps * step
     per_row = -(-cols // part)
     why = f"{why}; {rows} row{'s' if rows > 1 else ''} leave the device idle: {per_row} parts of {part} each"
     first = teams(rows * per_row, width, device, variant="parts", why=why)
