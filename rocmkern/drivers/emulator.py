@@ -217,7 +217,7 @@ class EmulatorDriver:
             return lambda _: None
         lay = with_addresses(start.plan.argument_block(arguments), places)
 
-        def again(addresses: tuple[int, ...]) -> None:
+        def again(addresses: Sequence[int]) -> None:
             if function not in self._entries:
                 raise self._ended()
             if self._streams:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
-from struct import Struct, pack_into
+from struct import Struct
 from typing import Any
 
 from attrs import field, frozen
@@ -55,17 +55,17 @@ class Launch:
     def addresses(self, places: Sequence[int]) -> Callable[..., None]:
         """What writes addresses to these bytes of the block."""
         row = _row(places)
-        return partial(_scatter, self.view, places) if row is None else partial(row.pack_into, self.view, places[0])
+        return partial(row.pack_into, self.view, places[0]) if row is not None else _scattering(self.view, places)
 
 
-def with_addresses(block: bytes, places: Sequence[int]) -> Callable[[tuple[int, ...]], bytes]:
+def with_addresses(block: bytes, places: Sequence[int]) -> Callable[[Sequence[int]], bytes]:
     """What makes the block with addresses at these bytes of it."""
     row = _row(places)
     if row is None:
 
-        def scattered(addresses: tuple[int, ...]) -> bytes:
+        def scattered(addresses: Sequence[int]) -> bytes:
             copy = bytearray(block)
-            _scatter(copy, places, *addresses)
+            _scattering(memoryview(copy), places)(*addresses)
             return bytes(copy)
 
         return scattered
@@ -75,10 +75,15 @@ def with_addresses(block: bytes, places: Sequence[int]) -> Callable[[tuple[int, 
 
 def _row(places: Sequence[int]) -> Struct | None:
     """Addresses side by side; None where they are not."""
-    first, count = places[0], len(places)
-    return Struct(f"={count}Q") if tuple(places) == tuple(range(first, first + 8 * count, 8)) else None
+    row = places and list(places) == list(range(places[0], places[0] + 8 * len(places), 8))
+    return Struct(f"={len(places)}Q") if row else None
 
 
-def _scatter(block: bytearray | memoryview, places: Sequence[int], *addresses: int) -> None:
-    for place, address in zip(places, addresses, strict=True):
-        pack_into("=Q", block, place, address)
+def _scattering(block: memoryview, places: Sequence[int]) -> Callable[..., None]:
+    words, at = block[: len(block) // 8 * 8].cast("Q"), [place // 8 for place in places]
+
+    def scatter(*addresses: int) -> None:
+        for place, address in zip(at, addresses, strict=True):
+            words[place] = address
+
+    return scatter

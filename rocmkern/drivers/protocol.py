@@ -10,7 +10,7 @@ from attrs import frozen
 from rocmkern.targets import strip_features
 
 Dims = tuple[int, int, int]
-Again = Callable[[tuple[int, ...]], None]  # a launch on stream 0 whose arguments are known but for these addresses
+Again = Callable[[Sequence[int]], None]  # a launch on stream 0 whose arguments are known but for these addresses
 
 
 @frozen

@@ -263,7 +263,7 @@ class VendorDriver(ABC):
             launch.view[:] = arguments
             return launch, launch.addresses(places), launch.passed
 
-        def again(addresses: tuple[int, ...]) -> None:
+        def again(addresses: Sequence[int]) -> None:
             if several:
                 self._select()
             try:

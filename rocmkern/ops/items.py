@@ -33,6 +33,7 @@ from rocmkern.tensor import Operand, Tensor
 _RANK: Final = {"float": 1, "complex": 2}  # what a dtype of a lower rank would lose
 _KEPT_VIEWS: Final = 4096
 _views: dict[tuple[Any, ...], Layout] = {}  # by layout and key
+_ARRAYS: Final = (list, np.ndarray)
 Entry = int | slice | Tensor | EllipsisType | None
 
 
@@ -72,15 +73,16 @@ class Selection:
 
 def get_item(x: Tensor, key: Any, /) -> Tensor:
     """The elements under a key: a view for integers, slices and new axes, a copy with index tensors or masks."""
-    if isinstance(key, list | np.ndarray):
+    if isinstance(key, _ARRAYS):
         key = _entry(as_tensor("index", x), key)
-    if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
-        same_device("index", x.device, key)
-        found = fused.select_true(x, key)
-        return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0) if found is None else found
-    if isinstance(key, Tensor) and key.dtype.is_integer and as_tensor("index", x).ndim:
-        return slices_at(x, key, 0, "index")
-    if isinstance(key, tuple):
+    if isinstance(key, Tensor):
+        if key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
+            same_device("index", x.device, key)
+            found = fused.select_true(x, key)
+            return select(reshape(x, (key.size, *x.shape[key.ndim :])), positions(key), 0) if found is None else found
+        if key.dtype.is_integer and as_tensor("index", x).ndim:
+            return slices_at(x, key, 0, "index")
+    elif isinstance(key, tuple):
         dtypes = [e.dtype for e in key if isinstance(e, Tensor)]
         if dtypes and bool_ not in dtypes:
             return _recorded_item(x, key)

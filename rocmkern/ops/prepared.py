@@ -17,7 +17,7 @@ from rocmkern.dtypes import DType
 from rocmkern.errors import ClosedError
 from rocmkern.layout import Layout
 from rocmkern.ops.recording import LayoutAddress, Recorded, thread, under_way
-from rocmkern.runtime import Device, DeviceMemory, Function, trace
+from rocmkern.runtime import Device, DeviceMemory, Function
 from rocmkern.tensor import Kind, Tensor, kind_of
 
 Key = tuple[Any, ...]
@@ -48,14 +48,18 @@ class Prepared:
         """Launch it; the result. A kernel that checks its operands is told last where to answer."""
         memory = DeviceMemory(device, self.nbytes)
         again = self._again
-        if again is None or under_way or trace.active is not None or self.function.module.is_closed:
-            self._submit(memory, addresses, answer)
-        else:
-            again((*addresses, memory.live_address, *answer))
+        try:
+            if again is None or under_way:
+                self._launch(memory, addresses, answer)
+            else:
+                again((*addresses, memory.live_address, *answer))
+        except ClosedError:  # somebody closed its module: the next operation loads another
+            forget()
+            raise
         return Tensor(memory, self.dtype, self.layout, device, self._kind)
 
-    def _submit(self, memory: DeviceMemory, addresses: tuple[int, ...], answer: tuple[int, ...]) -> None:
-        """The first launch, and each that is recorded, traced or refused."""
+    def _launch(self, memory: DeviceMemory, addresses: tuple[int, ...], answer: tuple[int, ...]) -> None:
+        """The first launch, and those that may be recorded."""
         packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after, *answer)
         recording = thread.recording
         if recording is not None:
@@ -66,11 +70,7 @@ class Prepared:
             for number in self.kept:
                 recording.keeps(number.address, number)
             recording.launches(self.function, packed, self.grid, self.block)
-        try:
-            self.function.submit(packed, self.grid, self.block)
-        except ClosedError:  # somebody closed its module: the next operation loads another
-            forget()
-            raise
+        self.function.submit(packed, self.grid, self.block)
         if self._again is None:
             first = len(self.before)
             at = first + len(addresses) + len(self.between)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import pairwise
 from types import EllipsisType, NoneType
@@ -29,12 +29,11 @@ def recorded(operation: Callable[_P, _R]) -> Callable[_P, _R]:
             return operation(*args, **options)
         parts: list[Any] = [operation]
         operands: list[Tensor] = []
-        for value in args:
-            if not _tell(value, parts, operands):
-                return operation(*args, **options)
-        for name, value in options.items():
-            parts.append(name)
-            if not _tell(value, parts, operands):
+        if not _tell(args, parts, operands):
+            return operation(*args, **options)
+        if options:
+            parts.extend(options)
+            if not _tell(options.values(), parts, operands):
                 return operation(*args, **options)
         key = tuple(parts)
         found = prepared.recordings.get(key)
@@ -91,27 +90,37 @@ def _are_apart(operands: list[Tensor]) -> bool:
     return bool(ranges) and all(a[1] <= b[0] for a, b in pairwise(ranges))
 
 
-def _tell(value: Any, parts: list[Any], operands: list[Tensor]) -> bool:
-    """Add what an operation may find out of an argument, values of tensors aside; False where that is not known."""
-    kind = value.__class__
-    if kind is Tensor:
-        parts.append(value.kind)
-        if operands:
-            for number, other in enumerate(operands):
-                if other.memory is value.memory:
-                    parts += (number, 0 if other is value else value.address - other.address)
-                    break
-        operands.append(value)
-        return True
-    if kind in _PLAIN:
-        parts += (kind, value)
-        return True
-    if kind is slice:
-        parts.append(slice)
-        return all(_tell(end, parts, operands) for end in (value.start, value.stop, value.step))
-    if kind is tuple or kind is list:
-        parts += (kind, len(value))
-        return all(_tell(each, parts, operands) for each in value)
-    number_part: Key | None = number_key(value)
-    parts.append(number_part)
-    return number_part is not None
+def _tell(values: Iterable[Any], parts: list[Any], operands: list[Tensor]) -> bool:
+    """Add what an operation may find out of arguments, values of tensors aside; False where that is not known."""
+    for value in values:
+        kind = value.__class__
+        if kind is Tensor:
+            parts.append(value._kind or value.kind)
+            if operands:
+                parts += _shared(value, operands)
+            operands.append(value)
+        elif kind in _PLAIN:
+            parts += (kind, value)
+        elif kind is slice:
+            parts.append(slice)
+            if not _tell((value.start, value.stop, value.step), parts, operands):
+                return False
+        elif kind is tuple or kind is list:
+            parts += (kind, len(value))
+            if not _tell(value, parts, operands):
+                return False
+        else:
+            number_part: Key | None = number_key(value)
+            if number_part is None:
+                return False
+            parts.append(number_part)
+    return True
+
+
+def _shared(x: Tensor, operands: list[Tensor]) -> Key:
+    """Which operand has the same memory, and how far ahead it begins; nothing where none has."""
+    memory = x.memory
+    for number, other in enumerate(operands):
+        if other.memory is memory:
+            return (number, 0 if other is x else x.address - other.address)
+    return ()

@@ -15,7 +15,7 @@ from weakref import ref
 
 from attrs import define, field, frozen
 
-from rocmkern.drivers.protocol import Dims
+from rocmkern.drivers.protocol import Again, Dims
 from rocmkern.dtypes import DType
 from rocmkern.layout import Layout
 from rocmkern.runtime import Device, DeviceMemory, Function
@@ -26,6 +26,7 @@ _ADDRESS: Final = struct.Struct("<Q")
 # Launches what it is given with the address to answer at, on a device, and raises what the answer says.
 Checked = Callable[[Device, Callable[[int], None]], None]
 Place = tuple[int, int]  # which operand or memory, the operands first; bytes behind its first element
+_ANSWER: Final[Place] = (0, 0)  # where a check answers is known when it is made
 
 
 class LayoutAddress(int):
@@ -42,36 +43,30 @@ class Step(Protocol):
 
 @frozen(eq=False)
 class Launch:
-    """A kernel's launch: its block of arguments in pieces, and which of them are addresses of what."""
+    """A kernel's launch again: where each address that it is passed comes from."""
 
-    function: Function
-    grid: Dims
-    threads: Dims
-    pack: Callable[..., bytes]
-    pieces: list[Any]
-    places: tuple[tuple[int, int, int], ...]  # the piece, and its `Place`
-    answers: tuple[tuple[int, Checked], ...]  # the pieces that say where the kernel answers
-    kept: tuple[object, ...]  # what the other addresses of the block lead to
+    again: Again
+    sources: tuple[Place, ...]
+    answers: tuple[tuple[int, Checked], ...]  # which of the addresses say where the kernel answers
+    kept: tuple[object, ...]  # what the other addresses of its arguments lead to
 
     def run(self, device: Device, addresses: Sequence[int]) -> None:
-        pieces = self.pieces.copy()
-        for at, owner, offset in self.places:
-            pieces[at] = addresses[owner] + offset
+        passed = [addresses[owner] + offset for owner, offset in self.sources]
         if self.answers:
-            self._answered(device, pieces, 0)
+            self._answered(device, passed, 0)
         else:
-            self.function.submit(self.pack(*pieces), self.grid, self.threads)
+            self.again(passed)
 
-    def _answered(self, device: Device, pieces: list[Any], number: int) -> None:
+    def _answered(self, device: Device, passed: list[int], number: int) -> None:
         """Launch under the checks from this one on."""
         if number == len(self.answers):
-            self.function.submit(self.pack(*pieces), self.grid, self.threads)
+            self.again(passed)
             return
         at, check = self.answers[number]
 
         def launch(answer: int) -> None:
-            pieces[at] = answer
-            self._answered(device, pieces, number + 1)
+            passed[at] = answer
+            self._answered(device, passed, number + 1)
 
         check(device, launch)
 
@@ -172,26 +167,25 @@ class Recording:
 
     def launches(self, function: Function, block: bytes, grid: Dims, threads: Dims) -> None:
         """A kernel is launched."""
-        pieces: list[Any] = []
-        places, kept, answers, done = [], [], [], 0
-        for argument in function.kernel.logical_arguments:
+        pointers: list[int] = []
+        sources, answers, kept = [], [], []
+        for number, argument in enumerate(function.kernel.logical_arguments):
             if not argument.is_pointer:
                 continue
             (address,) = _ADDRESS.unpack_from(block, argument.offset)
-            pieces += (block[done : argument.offset], address)
-            done = argument.end
-            if address in self._answers:
-                answers.append((len(pieces) - 1, self._answers.pop(address)))
-            elif (place := self._place(address)) is not None:
-                places.append((len(pieces) - 1, *place))
+            check = self._answers.pop(address, None)
+            place = self._place(address) if check is None else _ANSWER
+            if check is not None:
+                answers.append((len(pointers), check))
+            if place is not None:
+                pointers.append(number)
+                sources.append(place)
             elif address:
                 kept.append(self._kept.get(address))
         if None in kept:
             self.is_complete = False
-        between = "".join(f"{len(bytes_)}sQ" for bytes_ in pieces[::2])
-        pieces.append(block[done:])
-        pack = struct.Struct(f"<{between}{len(pieces[-1])}s").pack
-        self._add(Launch(function, grid, threads, pack, pieces, tuple(places), tuple(answers), tuple(kept)))
+        again = function.prepare(block, grid, threads, pointers)
+        self._add(Launch(again, tuple(sources), tuple(answers), tuple(kept)))
 
     def copies(self, target: int, source: int, nbytes: int) -> None:
         """Bytes are copied on the device."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field
 
 from rocmkern.codeobject import Kernel
+from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, Driver
 from rocmkern.errors import ArgumentError, ClosedError, LaunchError
 from rocmkern.runtime import arguments, trace
@@ -119,12 +120,17 @@ class Function:
             self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
 
     def prepare(self, packed: bytes, grid: Dims, block: Dims, pointers: Sequence[int]) -> Again:
-        """What makes a launch that submit() made again, with other addresses for the arguments of those numbers.
+        """What makes a launch that submit() made again, with other addresses for the arguments of those numbers."""
+        module, places = self.module, [self._packer.slots[n].argument.offset for n in pointers]
+        launch = self._driver.prepare(self._handle, grid, block, packed, places)
 
-        It looks neither at whether the module is closed nor for a trace, and does not keep the function.
-        """
-        places = [self._packer.slots[n].argument.offset for n in pointers]
-        return self._driver.prepare(self._handle, grid, block, packed, places)
+        def again(addresses: Sequence[int]) -> None:
+            if trace.active is None and not module.is_closed:
+                launch(addresses)
+            else:
+                self.submit(with_addresses(packed, places)(addresses), grid, block)
+
+        return again
 
     def _check(self, grid: DimLike, block: DimLike, shared_bytes: int) -> tuple[Dims, Dims]:
         geometry = sizes(grid, "grid"), sizes(block, "block")
