@@ -126,7 +126,7 @@ def test_what_is_refused() -> None:
         lambda: shared.choice(0, 1),
         lambda: shared.choice(3, 2, p=rk.asarray([0.5, 0.5])),
         lambda: shared.choice(2, 2, replace=False, p=rk.asarray([0.5, 0.5])),
-        lambda: shared.permutation(rk.ones((3,), device="emulator:gfx90a")),
+        lambda: shared.permutation(rk.asarray([1.0], device="emulator:gfx90a")),
         lambda: rng(-1),
     ):
         with pytest.raises(ValueError):
