@@ -235,6 +235,8 @@ class Rounded(Protocol):
 
     def converted(self, operation: str, value: Value, element: str) -> Value: ...
 
+    def integral(self, value: Value) -> Value: ...
+
     @property
     def is_nearest(self) -> Value:
         """Scalar i1: to nearest all the same."""

@@ -148,6 +148,28 @@ def test_scalar_floats_round_too() -> None:
         assert np.uint32(got.scalar("s41")).astype(np.uint16).view(np.float16) == half
 
 
+@every_target
+def test_denormal_operands_compare_as_mode_says(target: str) -> None:
+    """A flushed one is equal to 0; the class is that of the bits. Mixed products take each source by its own type."""
+    mixed = "v_fma_mix_f32 v{}, v6, v7, v8 op_sel_hi:[{},0,0]"
+    vcc, pair = ("vcc", "s[40:41]") if Dialect(target).wide else ("vcc_lo", "s40")
+    on = bench(target, {
+        "k": f"s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s24\n v_cmp_lt_f32 {vcc}, v2, v4\n"
+        f" v_cmp_class_f32 {pair}, v4, v9\n {mixed.format(10, 0)}\n {mixed.format(11, 1)}"
+    })  # fmt: skip
+    half = np.uint32(np.float16(2.0**-20).view(np.uint16))  # a denormal of f16, and of f32 where it is one
+    given = {2: alike(on, 0), 4: alike(on, TINY), 6: np.full(on.lanes, half), 7: alike(on, 1e30), 8: alike(on, 0)}
+    given[9] = np.full(on.lanes, 0x80, np.uint32)
+    full = (1 << on.lanes) - 1
+    for single in range(4):
+        for double in range(4):
+            got = on.run("k", given, scalars=(single | double << 2,))
+            assert got.vcc == (full if single & 1 else 0)
+            assert got.s40 & full == full
+            assert ((got.vector(10) != 0) == bool(single & 1)).all()
+            assert ((got.vector(11) != 0) == bool(double & 1)).all()
+
+
 FLUSHING = {"float_denorm_mode_32": 0}
 
 

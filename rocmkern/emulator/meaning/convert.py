@@ -216,9 +216,11 @@ def pack_unsigned(c: Context, a: Value, b: Value) -> Result:
 
 
 @valu("v_cvt_pk_u8_f32", "b32 = f32 u32 b32")
+@rounded
 def insert_byte(c: Context, a: Value, place: Value, old: Value) -> Result:
-    """Rounded to nearest even, saturated to 0 … 255, into one byte of the third operand."""
-    byte = to_integer(c, c.intrinsic("roundeven", a), "i32", False, 8)
+    """Rounded, saturated to 0 … 255, into one byte of the third operand."""
+    whole = c.writer.rounding.integral(a) if c.writer.rounding else c.intrinsic("roundeven", a)
+    byte = to_integer(c, whole, "i32", False, 8)
     shift = (place & 3).shl(3)
     return (old & ~shift.like(0xFF).shl(shift)) | byte.shl(shift)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Context, Result, State, rounded, state, valu
-from rocmkern.emulator.meaning.convert import to_integer
+from rocmkern.emulator.meaning.convert import insert_byte
 from rocmkern.emulator.meaning.vector_float import fused
 
 
@@ -67,12 +67,7 @@ def fused_halves(c: Context, a: Value, b: Value, d: Value) -> Result:
     return fused(c, a, b, d)
 
 
-@valu("v_cvt_pkaccum_u8_f32", "b32 = f32 u32 ^b32")
-def replace_byte(c: Context, a: Value, place: Value, old: Value) -> Result:
-    """Rounded to nearest even, saturated to 0 … 255, into one byte of the destination."""
-    byte = to_integer(c, c.intrinsic("roundeven", a), "i32", False, 8)
-    shift = (place & 3).shl(3)
-    return (old & ~shift.like(0xFF).shl(shift)) | byte.shl(shift)
+valu("v_cvt_pkaccum_u8_f32", "b32 = f32 u32 ^b32")(insert_byte)
 
 
 def _move(s: State, source_indexed: bool, result_indexed: bool) -> None:

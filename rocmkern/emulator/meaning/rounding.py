@@ -62,7 +62,8 @@ class Rounding:
     """What a writer's floating-point operations do while an instruction that rounds as MODE says is emitted."""
 
     writer: Writer
-    direction: Value  # i32, as MODE has it
+    operations: Value  # i32, how sums and products are rounded, as MODE has it
+    conversions: Value  # the same of what becomes a narrower type
     holds_halves: Value  # i1: an f16 that overflows becomes the largest
 
     def arithmetic(self, operation: str, *values: Value) -> Value:
@@ -70,7 +71,7 @@ class Rounding:
         values = tuple(v.splat(lanes) for v in values)
         if values[0].element != "half":
             symbol = f"{operation}_{SUFFIX[values[0].element]}_by_mode"
-            return w.support(symbol, values[0].element, *values, self.direction)
+            return w.support(symbol, values[0].element, *values, self.operations)
         wide = self.arithmetic(operation, *(v.cast("fpext", "float") for v in values))
         result = self.converted("fptrunc", wide, "half")
         if operation == "fma":  # to nearest, twice is not once
@@ -80,7 +81,7 @@ class Rounding:
 
     @property
     def is_nearest(self) -> Value:
-        return self.direction.eq(NEAREST)
+        return self.operations.eq(NEAREST)
 
     def converted(self, operation: str, value: Value, element: str) -> Value:
         """fptrunc, or an integer's sitofp and uitofp."""
@@ -95,11 +96,19 @@ class Rounding:
             size, bits = w.intrinsic("fabs", value), near.as_int()
             back = w.intrinsic("fabs", near.cast("fpext", value.element))
             negative = value.as_int().compare("slt", 0)
-            outward = negative.select(self.direction.eq(DOWN), self.direction.eq(UP))
-            inward = ~outward & ~self.is_nearest
+            how = self.conversions
+            outward = negative.select(how.eq(DOWN), how.eq(UP))
+            inward = ~outward & how.ne(NEAREST)
             bits = (outward & back.compare("olt", size)).select(bits + 1, bits)
             bits = (inward & back.compare("ogt", size)).select(bits - 1, bits)
             return self._held(bits.bits(element), value)
+
+    def integral(self, value: Value) -> Value:
+        w = self.writer
+        result = w.intrinsic("roundeven", value)
+        for how, name in ((UP, "ceil"), (DOWN, "floor"), (TO_ZERO, "trunc")):
+            result = self.operations.eq(how).select(w.intrinsic(name, value), result)
+        return result
 
     def _held(self, result: Value, exact: Value) -> Value:
         """An f16 that overflowed."""
@@ -121,8 +130,9 @@ def carry_out(row: Row, emit: Emit, c: Context, values: list[Value | tuple[Value
         for t, v in zip(row.sources, values, strict=True)
     ]
     if row.rounds:
-        is_single = "f32" in row.destinations and "f64" not in row.sources
-        w.rounding = Rounding(w, mode.rounding(is_single=is_single), mode.bit(HALF_OVERFLOW))
+        is_single = not ({"f16", "f64"} & {*row.destinations} or "f64" in row.sources or row.name in HALVES)
+        how, products = (mode.rounding(is_single=single) for single in (is_single, is_single or "mix" in row.sources))
+        w.rounding = Rounding(w, products, how, mode.bit(HALF_OVERFLOW))
     result = emit(c, *taken)
     w.rounding = None
     if row.name not in HALVES:
