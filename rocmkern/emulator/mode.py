@@ -8,6 +8,7 @@ the largest number.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 from attrs import frozen
@@ -33,13 +34,21 @@ KEEP: Final = 0x1F80  # MXCSR: exceptions masked, to nearest, denormals kept
 FLUSH: Final = KEEP | 1 << 15 | 1 << 6
 
 
+class Translated(Enum):
+    """For what code is translated."""
+
+    USUALLY = ""
+    WITH_OMOD = "omod"  # which counts where f32 denormals are flushed and IEEE mode is off
+    BY_MODE = "by mode"  # instructions look MODE up as they run
+
+
 @frozen
 class FloatMode:
     """What a kernel has of MODE."""
 
     initial: int  # MODE when a wave starts
+    translated: Translated = Translated.USUALLY
     flushes: bool = False  # f32 denormals, as the CPU can do it all along
-    asks: bool = False  # MODE changes or is unusual otherwise: instructions look it up as they run
 
     @property
     def of_cpu(self) -> int:

@@ -17,6 +17,7 @@ from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.meaning import ROWS, Row, row_of
 from rocmkern.emulator.meaning.rounding import depends_on_mode
+from rocmkern.emulator.mode import Translated
 from rocmkern.emulator.tier0 import fields, shape
 from rocmkern.errors import UnsupportedInstruction
 
@@ -107,7 +108,7 @@ class Pieces:
     isa: str
     wave_size: int
     checked: bool
-    by_mode: bool = False  # of kernels that change MODE, or begin with an unusual one
+    translated: Translated = Translated.USUALLY
     count: Piece = field(init=False)  # begins every block
     join: Piece = field(init=False)  # put in where code goes on elsewhere
     untranslated: Piece = field(init=False)  # in the place of code that nothing has reached
@@ -191,8 +192,11 @@ class Pieces:
 
     def _meaning(self, text: bytes, pc: int) -> tuple[Row, Inst]:
         row, inst = meaning_of(self.isa, text, pc)
-        if self.by_mode and (inst.parts or depends_on_mode(row)):
-            inst.mods = evolve(inst.mods, by_mode=True)
+        if self.translated is Translated.BY_MODE:
+            if inst.parts or depends_on_mode(row):
+                inst.mods = evolve(inst.mods, by_mode=True)
+        elif inst.mods.omod and (self.translated is Translated.USUALLY or "f32" not in row.destinations):
+            inst.mods = evolve(inst.mods, omod=0)  # denormal results count
         return row, inst
 
     def _made(self, row: Row, inst: Inst) -> Piece:
@@ -230,5 +234,5 @@ def meaning_of(isa: str, text: bytes, pc: int) -> tuple[Row, Inst]:
 
 
 @cache
-def pieces(isa: str, wave_size: int, checked: bool, by_mode: bool = False) -> Pieces:
-    return Pieces(isa, wave_size, checked, by_mode)
+def pieces(isa: str, wave_size: int, checked: bool, translated: Translated = Translated.USUALLY) -> Pieces:
+    return Pieces(isa, wave_size, checked, translated)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import struct
+import threading
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
@@ -19,7 +20,7 @@ from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.launch import Descriptor
 from rocmkern.emulator.library import Library
-from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, ROUNDING, SINGLES, FloatMode, usual
+from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, IEEE, ROUNDING, SINGLES, FloatMode, Translated, usual
 from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
 from rocmkern.emulator.threads import Threads
 from rocmkern.emulator.tier1 import Hot, UnitBuilder
@@ -98,7 +99,8 @@ class Program:
     _heat: dict[str, Heat] = field(factory=lambda: defaultdict(Heat))
     _expecting: dict[str, bool] = field(factory=dict)  # kernel → whether it expects zeros
     _modes: dict[str, FloatMode] = field(factory=dict)
-    _by_mode: Translation = field(init=False)  # for the kernels whose instructions ask MODE
+    _translations: dict[Translated, Translation] = field(factory=dict)
+    _lock: threading.Lock = field(factory=threading.Lock)
 
     def __attrs_post_init__(self) -> None:
         segments = [s for s in self.code.segments if s.memory_size]
@@ -117,10 +119,8 @@ class Program:
         start = min(s.address for s in executable)
         end = max(s.address + len(s.data) for s in executable)
         text = bytes(view[start - low : end - low])
-        self.translation, self._by_mode = (
-            Translation(text, self.base + start, self.isa, self.code.target, self.library, self.checked, by_mode)
-            for by_mode in (False, True)
-        )
+        self.translation = Translation(text, self.base + start, self.isa, self.code.target, self.library, self.checked)
+        self._translations[Translated.USUALLY] = self.translation
 
     def close(self) -> None:
         self.arena.free(self._address)
@@ -150,12 +150,14 @@ class Program:
         if words.may_change_mode(initial) and (
             not is_own or any(sets_mode(i, initial) for i in self._instructions(kernel))
         ):
-            return FloatMode(initial, asks=True)
+            return FloatMode(initial, Translated.BY_MODE)
         if initial & (ROUNDING | DENORMALS | 1 << HALF_OVERFLOW) == DENORMALS ^ SINGLES:
             doubles = words.may_use_doubles()
             doubles = doubles and (not is_own or any("f64" in i.name for i in self._instructions(kernel)))
-            return FloatMode(initial, asks=doubles, flushes=not doubles)
-        return FloatMode(initial, asks=initial != usual(self.isa))
+            if not doubles:
+                has_omod = self.isa == "gfx12" or not initial >> IEEE & 1
+                return FloatMode(initial, Translated.WITH_OMOD if has_omod else Translated.USUALLY, flushes=True)
+        return FloatMode(initial, Translated.USUALLY if initial == usual(self.isa) else Translated.BY_MODE)
 
     def _words(self, kernel: Kernel) -> tuple[Words, bool]:
         """All words that a kernel may run, and whether its own branches lead to all it runs of them."""
@@ -185,7 +187,12 @@ class Program:
 
     def translation_of(self, kernel: Kernel) -> Translation:
         """The translation that a kernel runs in."""
-        return self._by_mode if self.mode(kernel).asks else self.translation
+        translated, one = self.mode(kernel).translated, self.translation
+        with self._lock:
+            return self._translations.get(translated) or self._translations.setdefault(
+                translated,
+                Translation(one.text, one.address, one.isa, one.target, one.library, one.checked, translated),
+            )
 
     def entry(self, kernel: Kernel, wave_size: int) -> int:
         """Address of the first operation of a kernel."""
@@ -229,8 +236,7 @@ class Program:
         start, end = self.extent(kernel)
         text = self.translation.text
         state = blake2b(text[start : end + AFTER_BYTES] if self._is_within(kernel) else text, digest_size=12)
-        asks = " by mode" if self.mode(kernel).asks else ""
-        state.update(f"{self.isa} {start} {end} {kernel.wave_size}{asks}".encode())
+        state.update(f"{self.isa} {start} {end} {kernel.wave_size} {self.mode(kernel).translated.value}".encode())
         return state.hexdigest()
 
     def operation(self, address: int, kernel: Kernel) -> int:
@@ -274,7 +280,7 @@ class Program:
 
     def withdraw(self) -> None:
         """Take all compiled units out of use: what runs next runs in tier 0."""
-        for text in (self.translation, self._by_mode):
+        for text in list(self._translations.values()):
             text.withdraw()
         for heat in self._heat.values():
             heat.entries = frozenset()

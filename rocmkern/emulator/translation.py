@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.flow import Code
 from rocmkern.emulator.library import Library
+from rocmkern.emulator.mode import Translated
 from rocmkern.emulator.pieces import NoMeaning, Piece, Pieces, pieces
 from rocmkern.errors import UnsupportedInstruction
 
@@ -46,7 +47,7 @@ class Translation:
     target: str
     library: Library
     checked: bool
-    by_mode: bool = False  # instructions ask MODE
+    translated: Translated = Translated.USUALLY
     table: ctypes.Array[ctypes.c_uint64] = field(init=False)  # of each dword of code: its operation, or 0
     units: dict[int, int] = field(factory=dict)  # block → compiled code that takes over where it begins
     lock: threading.RLock = field(factory=threading.RLock)
@@ -86,10 +87,10 @@ class Translation:
     def notes(self, start: int, end: int, wave_size: int) -> bytes:
         """What the translated instructions of a kernel are, for a later process."""
         places = [pc for pc in range(start, end, 4) if self._marks[pc >> 2] & WRITTEN]
-        return pieces(self.isa, wave_size, self.checked, self.by_mode).notes(self.text, places)
+        return pieces(self.isa, wave_size, self.checked, self.translated).notes(self.text, places)
 
     def learn(self, notes: bytes, wave_size: int) -> None:
-        known = pieces(self.isa, wave_size, self.checked, self.by_mode)
+        known = pieces(self.isa, wave_size, self.checked, self.translated)
         known.find_handlers(known.learn(notes), self.library)
 
     # Compiled units.
@@ -128,7 +129,7 @@ class Translation:
 
     def reachable(self, start: int, wave_size: int) -> Code:
         """All code that branches lead to from `start` on, translated or not, up to what has no meaning."""
-        known, found, pending = pieces(self.isa, wave_size, self.checked, self.by_mode), Code(), [start]
+        known, found, pending = pieces(self.isa, wave_size, self.checked, self.translated), Code(), [start]
         while pending:
             try:
                 for pc, piece, gpr_index in known.straight(self.text, pending.pop()):
@@ -158,7 +159,7 @@ class Translation:
             return self.table[pc >> 2]
 
     def _translate(self, start: int, wave_size: int, kernel: str) -> None:
-        known = pieces(self.isa, wave_size, self.checked, self.by_mode)
+        known = pieces(self.isa, wave_size, self.checked, self.translated)
         traces = self._traces(start, known, kernel)
         known.find_handlers((piece for trace in traces for _, piece in trace.pieces), self.library)
         self._count = known.count.form.handler

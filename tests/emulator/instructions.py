@@ -36,11 +36,15 @@ SHORT_NAMES = {"load4": "s_load_b32", "load32": "s_load_b256", "load": "global_l
 WAIT = {"gfx12": "s_wait_loadcnt 0x0\n s_wait_kmcnt 0x0\n s_wait_dscnt 0x0"}
 
 
+KEPT = (("float_denorm_mode_32", 3),)
+
+
 @frozen
 class Dialect:
     """How a target spells what every kernel here needs."""
 
     target: str
+    mode: tuple[tuple[str, int], ...] = KEPT  # what descriptors say of it
 
     @property
     def isa(self) -> str:
@@ -104,11 +108,12 @@ class Dialect:
 
     def kernel(self, name: str, instruction: str) -> str:
         extra = " .amdhsa_accum_offset 64\n" if self.wide else " .amdhsa_wavefront_size32 1\n"
+        extra += "".join(f" .amdhsa_{field} {value}\n" for field, value in self.mode)
         return (
             f".globl {name}\n.p2align 8\n.type {name},@function\n{name}:\n{self.body(instruction)}\n"
             f".size {name}, .-{name}\n.section .rodata\n.p2align 6\n.amdhsa_kernel {name}\n"
             " .amdhsa_next_free_vgpr 64\n .amdhsa_next_free_sgpr 64\n .amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
-            f" .amdhsa_user_sgpr_count 2\n .amdhsa_group_segment_fixed_size 4096\n .amdhsa_float_denorm_mode_32 3\n"
+            " .amdhsa_user_sgpr_count 2\n .amdhsa_group_segment_fixed_size 4096\n"
             f"{extra}.end_amdhsa_kernel\n.text\n"
         )
 
@@ -233,13 +238,13 @@ def knows(target: str, mnemonic: str) -> bool:
     return any(row is not None and row.name == mnemonic for rows in encodings for row in rows)
 
 
-def bench(target: str, cases: dict[str, str]) -> Bench:
+def bench(target: str, cases: dict[str, str], mode: dict[str, int] | None = None) -> Bench:
     """Assemble the cases, name → instruction text; once for equal cases."""
-    return _bench(target, tuple(cases.items()))
+    return _bench(target, tuple(cases.items()), KEPT if mode is None else tuple(mode.items()))
 
 
 @cache
-def _bench(target: str, cases: tuple[tuple[str, str], ...]) -> Bench:
-    dialect = Dialect(target)
+def _bench(target: str, cases: tuple[tuple[str, str], ...], mode: tuple[tuple[str, int], ...]) -> Bench:
+    dialect = Dialect(target, mode)
     on = machine(target)
     return Bench(dialect, on, on.load(assemble(dialect.source(dict(cases)), target)))

@@ -8,25 +8,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rocmkern.emulator.mode import DENORMALS
+from rocmkern.emulator.mode import DENORMALS, Translated
 from tests.emulator import device
 from tests.emulator.exact import DOWN, NEAREST, TO_ZERO, UP, lifted, rounded, total
 from tests.emulator.instructions import Bench, Dialect, bench
-from tests.samples import assemble
 
 Array = NDArray[Any]
 TARGETS = ("gfx942", "gfx1100")
-KEPT = ".amdhsa_float_denorm_mode_32 3\n"
 TINY = np.float32(1e-40)
 
 every_target = pytest.mark.parametrize("target", TARGETS)
-
-
-def with_mode(target: str, settings: dict[str, int], cases: dict[str, str]) -> Bench:
-    """Cases in kernels whose descriptors say these things of the mode."""
-    dialect, on = Dialect(target), device.machine(target)
-    lines = "".join(f" .amdhsa_{name} {value}\n" for name, value in settings.items())
-    return Bench(dialect, on, on.load(assemble(dialect.source(cases).replace(KEPT, lines.lstrip()), target)))
 
 
 def alike(on: Bench, value: np.generic | float, dtype: type[Any] = np.float32) -> Array:
@@ -108,10 +99,10 @@ def test_descriptor_says_how_a_kernel_begins(target: str, single: int) -> None:
         "float_round_mode_32": single, "float_round_mode_16_64": double, "float_denorm_mode_32": 1,
         "float_denorm_mode_16_64": 2, "dx10_clamp": 1, "ieee_mode": 0,
     }  # fmt: skip
-    on = with_mode(target, settings, {
+    on = bench(target, {
         "k": "v_add_f32 v10, v2, v4\n v_mul_f32 v11, 1.0, v6\n v_add_f16 v12, v7, v8\n"
         " s_getreg_b32 s40, hwreg(HW_REG_MODE, 0, 10)"
-    })  # fmt: skip
+    }, settings)  # fmt: skip
     one, ulp = alike(on, 1), alike(on, 1e-20)
     got = on.run("k", {2: one, 4: ulp, 6: alike(on, TINY), 7: alike(on, 1, np.float16), 8: alike(on, 1e-4, np.float16)})
     assert got.scalar("s40") == single | double << 2 | 1 << 4 | 2 << 6 | 1 << 8
@@ -170,20 +161,17 @@ def test_denormal_operands_compare_as_mode_says(target: str) -> None:
             assert ((got.vector(11) != 0) == bool(double & 1)).all()
 
 
-FLUSHING = {"float_denorm_mode_32": 0}
-
-
 @every_target
 def test_flushing_singles_leaves_doubles_alone(target: str) -> None:
     """What has no f64 flushes by the CPU's own mode, at no cost."""
-    on = with_mode(target, FLUSHING, {
+    on = bench(target, {
         "singles": "v_mul_f32 v10, 1.0, v2",
         "both": "v_mul_f32 v10, 1.0, v2\n v_mul_f64 v[12:13], 1.0, v[4:5]",
-    })  # fmt: skip
+    }, {"float_denorm_mode_32": 0})  # fmt: skip
     given = {2: alike(on, TINY), 4: alike(on, 1e-310, np.float64)}
     for name in ("singles", "both"):
         assert (on.run(name, given).vector(10) == 0).all()
-        assert on.module.program.mode(on.module.kernel(name).kernel).asks == (name == "both")
+        assert on.module.program.mode(on.module.kernel(name).kernel).flushes == (name == "singles")
     assert (on.run("both", given).vector(12, np.float64) == 1e-310).all()
 
 
@@ -241,6 +229,7 @@ def test_the_usual_mode_costs_nothing(target: str) -> None:
         "plain": "v_add_f32 v10, v2, v4", "same": usual, "other": usual.replace("15", "14"),
         "exceptions": "s_setreg_b32 hwreg(HW_REG_MODE, 12, 7), s24\n s_getreg_b32 s40, hwreg(HW_REG_MODE)",
     })  # fmt: skip
-    asking = {n for n, k in on.module.program.code.kernels.items() if on.module.program.mode(k).asks}
+    program = on.module.program
+    asking = {n for n, k in program.code.kernels.items() if program.mode(k).translated is Translated.BY_MODE}
     assert asking == {"other"}
     assert on.run("exceptions", {}, scalars=(0x55,)).scalar("s40") == 0x3F0 | 0x55 << 12
