@@ -3,23 +3,68 @@
 #include "include/any_ids.hpp"
 #include "include/attention.hpp"
 #include "include/bitonic.hpp"
+#include "include/complex_order.hpp"
+#include "include/cross_entropy.hpp"
 #include "include/normalize.hpp"
 #include "include/running_sum.hpp"
 
 namespace rk {
 
-// out[i] = inp[…] at an index: info is out's dims, the strides of the ids (0 off their axes), and inp's (0 for the axis,
-// of `length` elements a `step` apart). id_info is the ids' own dims and strides. One block.
+// Indices of one axis of a tensor, `length` elements a `step` apart.
+struct AxisIds {
+    AnyIds ids;
+    u64 length;
+    u64 step;
+    IdStatus *status;
+
+    RK_DEVICE u64 place(u64 offset) const { return ids.place(offset, length); }
+    // One for each element of dims, strides apart.
+    RK_DEVICE void check(u64 count, u64 num_dims, const u64 *dims, const u64 *strides) const {
+        report_outside(ids, count, length, status,
+                       [=](u64 i) { return strided_offset(i, count, num_dims, dims, strides); });
+    }
+};
+
+// out[i] = inp[…] at an index, or at two: info is out's dims, inp's strides (0 for the axes of the indices), and the
+// strides of the ids (0 off their axes), of one then of the other. id_info is the ids' own dims and strides. One block.
 template <typename Bits>
 RK_DEVICE void take(u64 numel, u64 num_dims, const u64 *info, u64 count, u64 id_dims, const u64 *id_info,
-                    const AnyIds &ids, const Bits *inp, Bits *out, u64 length, u64 step, IdStatus *status) {
-    report_outside(ids, count, length, status,
-                   [=](u64 i) { return strided_offset(i, count, id_dims, id_info, id_info + id_dims); });
+                    const AxisIds &one, const AxisIds &other, const Bits *inp, Bits *out) {
+    const u64 *strides = info + num_dims;
+    const bool are_two = other.ids.data != nullptr;
+    one.check(count, id_dims, id_info, id_info + id_dims);
+    if (are_two) {
+        other.check(count, id_dims, id_info, id_info + 2 * id_dims);
+    }
 #pragma unroll 1
     for (u64 i = thread_x(); i < numel; i += block_size_x()) {
-        const auto offsets = strided_offsets<2>(i, numel, num_dims, info, info + num_dims);
-        const u64 place = ids.place(offsets.of[0], length);
-        out[i] = place < length ? inp[offsets.of[1] + place * step] : Bits(0);
+        const auto offsets = strided_offsets<2>(i, numel, num_dims, info, strides);
+        const u64 at = one.place(offsets.of[1]);
+        u64 offset = offsets.of[0] + at * one.step;
+        bool found = at < one.length;
+        if (are_two) {
+            const u64 also = other.place(strided_offset(i, numel, num_dims, info, strides + 2 * num_dims));
+            offset += also * other.step;
+            found = found && also < other.length;
+        }
+        out[i] = found ? inp[offset] : Bits(0);
+    }
+}
+
+constexpr u64 outside = u64(1) << 63;
+
+// Of indices of two axes how far they lead from the element `first`, and `outside` where one is outside: info is their
+// dims and the strides of both. One block.
+RK_DEVICE void lead(u64 count, u64 num_dims, const u64 *info, u64 first, const AxisIds &one, const AxisIds &other,
+                    u64 *out) {
+    const u64 *strides = info + num_dims;
+    one.check(count, num_dims, info, strides);
+    other.check(count, num_dims, info, strides + num_dims);
+#pragma unroll 1
+    for (u64 i = thread_x(); i < count; i += block_size_x()) {
+        const auto offsets = strided_offsets<2>(i, count, num_dims, info, strides);
+        const u64 a = one.place(offsets.of[0]), b = other.place(offsets.of[1]);
+        out[i] = a < one.length && b < other.length ? first + a * one.step + b * other.step : outside;
     }
 }
 
@@ -53,8 +98,8 @@ struct WriteSizes {
         u64 r;
     };
     RK_DEVICE Position position(u64 i, u64 along) const {
-        const u64 line = divide(i, right, true);
-        const u64 l = divide(line, along, true);
+        const u64 line = right == 1 ? i : divide(i, right, true);
+        const u64 l = left == 1 ? 0 : divide(line, along, true);
         return {l, line - l * along, i - line * right};
     }
 };
@@ -351,17 +396,30 @@ struct Unit {
     }
 };
 
+#define TWO_AXES                                                                                                 \
+    i32 id_type, const u8 *ids, u64 length, u64 step, i32 other_type, const u8 *other, u64 other_length,         \
+        u64 other_step, u64 *status, u64 *other_status
+#define ONE_AXIS {{ids, id_type}, length, step, reinterpret_cast<IdStatus *>(status)}
+#define OTHER_AXIS {{other, other_type}, other_length, other_step, reinterpret_cast<IdStatus *>(other_status)}
 #define TAKE(T)                                                                                                  \
     RK_BLOCK_KERNEL(256) take_##T(u64 numel, u64 num_dims, const u64 *info, u64 count, u64 id_dims,              \
-                                  const u64 *id_info, i32 id_type, const u8 *ids, const T *inp, T *out,          \
-                                  u64 length, u64 step, u64 *status) {                                           \
-        take<T>(numel, num_dims, info, count, id_dims, id_info, {ids, id_type}, inp, out, length, step,          \
-                reinterpret_cast<IdStatus *>(status));                                                           \
+                                  const u64 *id_info, const T *inp, T *out, TWO_AXES) {                          \
+        take<T>(numel, num_dims, info, count, id_dims, id_info, ONE_AXIS, OTHER_AXIS, inp, out);                 \
     }
 #define ONE_HOT(name)                                                                                            \
     RK_BLOCK_KERNEL(256) name(u64 count, u64 num_dims, const u64 *info, i32 id_type, const u8 *ids, u64 depth,   \
                               f32 *out, u64 *status) {                                                           \
         one_hot(count, num_dims, info, {ids, id_type}, depth, out, reinterpret_cast<IdStatus *>(status));        \
+    }
+#define LEAD(name)                                                                                               \
+    RK_BLOCK_KERNEL(256) name(u64 count, u64 num_dims, const u64 *info, u64 first, u64 *out, TWO_AXES) {         \
+        lead(count, num_dims, info, first, ONE_AXIS, OTHER_AXIS, out);                                           \
+    }
+#define CROSS_ENTROPY(T)                                                                                         \
+    RK_BLOCK_KERNEL(256) cross_entropy_##T(u64 rows, u64 cols, u64 row_step, u64 col_step, u64 id_step,          \
+                                           i32 id_type, const u8 *ids, const T *logits, T *out, u64 *status) {   \
+        cross_entropy<T>({rows, cols, row_step, col_step, id_step}, {ids, id_type}, logits, out,                 \
+                         reinterpret_cast<IdStatus *>(status));                                                  \
     }
 #define WRITE_LAST(T)                                                                                            \
     RK_BLOCK_KERNEL(256) write_last_##T(u64 left, u64 count, u64 length, u64 right, const u64 *info,             \

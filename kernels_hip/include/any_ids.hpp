@@ -49,6 +49,9 @@ RK_DEVICE bool report_outside(const AnyIds &ids, u64 count, u64 bound, IdStatus 
     for (u64 i = thread_x(); i < count; i += block_size_x()) {
         first = i < first && ids.place(offset(i), bound) >= bound ? i : first;
     }
+    if (block_size_x() <= wave_size && ballot(first != no_position) == 0) {
+        return false;
+    }
     first = block_reduce<Minimum<u64>>(first, scratch);
     if (thread_x() == 0 && first != no_position) {
         status->position = first;

@@ -24,7 +24,7 @@ struct Axis {
     // The same for the transposed convolution, whose output o gets input i where i * stride + k * dilation is o + padding.
     RK_DEVICE u64 backward(u64 o, u64 k) const {
         const u64 distance = o + padding - k * dilation;
-        const u64 i = divide(distance, stride);
+        const u64 i = stride == 1 ? distance : divide(distance, stride);
         return distance < out + padding && i * stride == distance ? i : in;
     }
 };
@@ -64,9 +64,9 @@ template <bool Transposed, typename T>
 RK_DEVICE T convolve_at(const Extents4 &src, const Extents4 &kernel, const Axis &vertical, const Axis &horizontal,
                         u64 groups, const Place4 &at, u64 channels_out, const T *image, const T *weights) {
     using Acc = product<T>;
-    const u64 group_out = divide(channels_out, groups);
-    const u64 group_in = divide(src.dim[1], groups);
-    const u64 group = divide(at.channel, group_out);
+    const u64 group_out = groups == 1 ? channels_out : divide(channels_out, groups);
+    const u64 group_in = groups == 1 ? src.dim[1] : divide(src.dim[1], groups);
+    const u64 group = groups == 1 ? 0 : divide(at.channel, group_out);
     const T *from = image + at.image * src.stride[0] + group * group_in * src.stride[1];
     const T *by = Transposed ? weights + group * group_in * kernel.stride[0] +
                                    (at.channel - group * group_out) * kernel.stride[1]
@@ -76,10 +76,13 @@ RK_DEVICE T convolve_at(const Extents4 &src, const Extents4 &kernel, const Axis 
 #pragma unroll 1
     for (u64 ky = 0; ky < vertical.kernel; ++ky) {
         const u64 y = Transposed ? vertical.backward(at.y, ky) : vertical.forward(at.y, ky);
+        if (y >= vertical.in) {
+            continue;
+        }
 #pragma unroll 1
         for (u64 kx = 0; kx < horizontal.kernel; ++kx) {
             const u64 x = Transposed ? horizontal.backward(at.x, kx) : horizontal.forward(at.x, kx);
-            if (y >= vertical.in || x >= horizontal.in) {
+            if (x >= horizontal.in) {
                 continue;
             }
             const T *element = from + y * src.stride[2] + x * src.stride[3];

@@ -21,6 +21,7 @@ from rocmkern.ops.linear import matmul, tensordot
 from rocmkern.ops.manipulation import permute_dims, reshape, stack
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import Axes, all, as_floats, max, min
 from rocmkern.ops.rows_binary import add, equal, less_equal, logical_and, logical_or, multiply, subtract
 from rocmkern.ops.rows_unary import abs, isfinite, isnan
@@ -74,6 +75,7 @@ def _at_least(low: int, high: int) -> int:
     return high if high > low else low
 
 
+@recorded
 def pad(
     x: Tensor,
     width: int | Sequence[int] | Sequence[Sequence[int]],
@@ -119,6 +121,7 @@ def _widths(width: int | Sequence[int] | Sequence[Sequence[int]], ndim: int) -> 
     return [(p[0], p[1]) for p in result]
 
 
+@recorded
 def isclose(x1: Tensor, x2: Operand, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether |x1 - x2| ≤ atol + rtol·|x2|, elementwise; infinities are close to their equals only."""
     _, dtype = device_and_dtype("isclose", as_tensor("isclose", x1), x2)
@@ -140,6 +143,7 @@ def array_equal(x1: Tensor, x2: Tensor, /) -> bool:
     return as_tensor("array_equal", x1).shape == as_tensor("array_equal", x2).shape and bool(all(equal(x1, x2)))
 
 
+@recorded
 def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """The values with NaN replaced, and infinities, by default by the dtype's largest and lowest number.
 
@@ -158,11 +162,13 @@ def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, n
     return where(equal(replaced, -inf), info.min if neginf is None else neginf, replaced)
 
 
+@recorded
 def median(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32."""
     return quantile(x, 0.5, axis=axis, keepdims=keepdims)
 
 
+@recorded
 def quantile(x: Tensor, q: float | Sequence[float], /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The value below which a share q (0..1) of those along axes lies, linear between neighbours.
 
@@ -218,6 +224,7 @@ def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0)
     return index_add(zeros((length,), dtype=counted.dtype, device=x.device), cast(x, int64), counted)
 
 
+@recorded
 def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
     """NumPy's dot: the product of vectors and matrices, of more axes over the last of x1 and the second to last of x2;
     with a tensor of no axes the elementwise product.
@@ -229,6 +236,7 @@ def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
     return tensordot(x1, x2, axes=((-1,), (-2 if x2.ndim > 1 else -1,)))
 
 
+@recorded
 def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The sums of products over the last axes of both; with a tensor of no axes the elementwise product."""
     if not as_tensor("inner", x1).ndim or not as_tensor("inner", x2).ndim:
@@ -236,6 +244,7 @@ def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
     return tensordot(x1, x2, axes=((-1,), (-1,)))
 
 
+@recorded
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The Kronecker product: for each element of x1 a copy of x2 times it; fewer axes get more in front."""
     ndim = _at_least(as_tensor("kron", x1).ndim, as_tensor("kron", x2).ndim)

@@ -97,11 +97,11 @@ class _Answers:
             checks, size = self._checks, _STATUS.size
             if not checks:
                 return
-            answers = bytearray(size * len(checks))
             if self.seen is None:
+                answers = bytearray(size * len(checks))
                 self.memory.driver.copy_to_host(memoryview(answers), self.memory.address, 0)
             else:
-                answers[:] = self.seen[: len(answers)]
+                answers = bytearray(self.seen[: size * len(checks)])
             self._checks = []
             if answers.count(0xFF) == len(answers):
                 return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, field, frozen
 
-from rocmkern.dtypes import bool_, float32, int64
+from rocmkern.dtypes import bool_, float32, int64, uint64
 from rocmkern.kernels import plans, plans_rows
 from rocmkern.kernels.families.fused import MOST_KEYS, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
@@ -46,17 +47,70 @@ def id_type(ids: Tensor) -> int:
     return (-1 if ids.dtype.kind == "signed" else 1) * ids.dtype.itemsize
 
 
+@frozen
+class AtAxis:
+    """Indices of an axis, to check."""
+
+    ids: Tensor
+    axis: int
+    named: int = field(default=Factory(lambda self: self.axis, takes_self=True))  # by errors
+
+    def arguments(self, x: Tensor) -> tuple[int, ...]:
+        return id_type(self.ids), self.ids.address, x.shape[self.axis], word(x.strides[self.axis])
+
+
+def _at_axes(operation: str, x: Tensor, at: tuple[AtAxis, ...], launch: Callable[..., None]) -> None:
+    """Launch what takes indices of one axis or of two, with their arguments, and checks them."""
+    given = [a for each in at for a in each.arguments(x)] + [0] * (4 * (2 - len(at)))
+
+    def checking(answers: tuple[int, ...]) -> None:
+        if len(answers) == len(at):
+            launch(*given, *answers, *(0,) * (2 - len(answers)))
+            return
+        each = at[len(answers)]
+        under_check(each.ids, x.shape[each.axis], each.named, operation, lambda answer: checking((*answers, answer)))
+
+    checking(())
+
+
 def take(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
     """The slices of an axis at ids of any integer dtype, which are checked."""
-    shape = (*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :])
-    if not 0 < prod(shape) <= FEW or ids.size > FEW:
-        return None
+    return _take(operation, x, (AtAxis(ids, axis),), ids.shape, axis) if ids.size <= FEW else None
+
+
+def take_at_two(x: Tensor, at: tuple[AtAxis, AtAxis], shape: Shape, place: int) -> Tensor | None:
+    """The slices at indices of two axes, which broadcast to a shape; its axes begin at a place among the others."""
+    return _take("index", x, at, shape, place) if 0 < prod(shape) <= FEW else None
+
+
+def _take(operation: str, x: Tensor, at: tuple[AtAxis, ...], id_shape: Shape, place: int) -> Tensor | None:
     if x.dtype.is_complex:
-        taken = take(words(x), ids, axis, operation)
+        taken = _take(operation, words(x), at, id_shape, place)
         return None if taken is None else from_words(taken, x.dtype)
-    in_ids = (*(0,) * axis, *ids.strides, *(0,) * (x.ndim - axis - 1))
-    in_x = (*x.strides[:axis], *(0,) * ids.ndim, *x.strides[axis + 1 :])
-    return _taken(shape, in_ids, in_x, x, ids, axis, operation)
+    rest = [a for a in range(x.ndim) if a not in [each.axis for each in at]]
+    before, behind = rest[:place], rest[place:]
+
+    def placed(of: Shape, between: Shape) -> Shape:
+        return (*(of[a] for a in before), *between, *(of[a] for a in behind))
+
+    shape, none = placed(x.shape, id_shape), (0,) * x.ndim
+    if not 0 < prod(shape) <= FEW:
+        return None
+    given = [broadcast_layout(each.ids.layout, id_shape).strides for each in at]
+    in_ids = [placed(none, strides) for strides in given]
+    return _taken(operation, x, at, shape, placed(x.strides, none[:1] * len(id_shape)), in_ids, id_shape, given)
+
+
+def _taken(
+    operation: str, x: Tensor, at: tuple[AtAxis, ...], shape: Shape, in_x: Shape, in_ids: list[Shape], id_shape: Shape,
+    given: list[Shape],
+) -> Tensor:  # fmt: skip
+    """A tensor of a shape, whose axes run through x and the ids by these strides."""
+    device, size, count, out = x.device, prod(shape), prod(id_shape), empty(shape, x.dtype, x.device)
+    run, plan = _by_bits("take", x).run, _one_block(device, max(size, count))
+    sizes = (size, *_layout(device, shape, in_x, *in_ids), count, *_layout(device, id_shape, *given))
+    _at_axes(operation, x, at, lambda *rest: run(plan, *sizes, x.address, out.address, *rest))
+    return out
 
 
 def take_along_axis(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
@@ -64,18 +118,42 @@ def take_along_axis(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor
     if not 0 < ids.size <= FEW or x.dtype.is_complex:
         return None
     in_x = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
-    return _taken(ids.shape, ids.strides, in_x, x, ids, axis, operation)
+    at, strides = (AtAxis(ids, axis),), [ids.strides]
+    return _taken(operation, x, at, ids.shape, in_x, strides, ids.shape, strides)
 
 
-def _taken(shape: Shape, in_ids: Shape, in_x: Shape, x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
-    device, size, out = x.device, prod(shape), empty(shape, x.dtype, x.device)
-    run, plan = _by_bits("take", x).run, _one_block(device, max(size, ids.size))
+def as_one_axis(x: Tensor, at: tuple[AtAxis, ...], shape: Shape) -> tuple[Tensor, AtAxis] | None:
+    """A view and indices of one of its axes that lead to what indices of several lead to, which broadcast to a shape
+    and are checked: its first axis is the memory.
+    """
+    if len(at) == 1:
+        return x, at[0]
+    if not 0 < prod(shape) <= FEW:
+        return None
+    out, device, axes = empty(shape, uint64, x.device), x.device, [each.axis for each in at[:2]]
+    run, plan = kernel(device, "lead").run, _one_block(device, out.size)
+    layout = _layout(device, shape, *(broadcast_layout(each.ids.layout, shape).strides for each in at[:2]))
+    reach = [(x.shape[axis] - 1) * x.strides[axis] for axis in axes]
+    low, high = (sum(r for r in reach if (r < 0) is below) for below in (True, False))
+    _at_axes("index", x, at[:2], lambda *rest: run(plan, out.size, *layout, -low, out.address, *rest))
+    others = [axis for axis in range(x.ndim) if axis not in axes]
+    shape_, strides = ((end, *(of[a] for a in others)) for end, of in ((high - low + 1, x.shape), (1, x.strides)))
+    led = x.view(Layout(shape_, strides, x.layout.offset + low))
+    later = (AtAxis(each.ids, 1 + others.index(each.axis), each.named) for each in at[2:])
+    return as_one_axis(led, (AtAxis(out, 0), *later), shape)
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor | None:
+    """The mean negative log-probability of few targets, which are checked."""
+    rows, cols = logits.shape
+    if not 0 < rows * cols <= FEW or logits.dtype not in FLOATS:
+        return None
+    device, out = logits.device, empty((), logits.dtype, logits.device)
+    run, plan = kernel(device, f"cross_entropy_{logits.dtype.short}").run, _one_block(device, rows * cols)
+    sizes = (rows, cols, *map(word, (*logits.strides, *targets.strides)), id_type(targets))
     under_check(
-        ids, x.shape[axis], axis, operation,
-        lambda answer: run(
-            plan, size, *_layout(device, shape, in_ids, in_x), ids.size, *_layout(device, ids.shape, ids.strides),
-            id_type(ids), ids.address, x.address, out.address, x.shape[axis], word(x.strides[axis]), answer,
-        ),
+        targets, cols, 1, "cross_entropy",
+        lambda answer: run(plan, *sizes, targets.address, logits.address, out.address, answer),
     )  # fmt: skip
     return out
 
@@ -104,7 +182,7 @@ class Writes:
 
     def copy(self, x: Tensor) -> Tensor | None:
         """A copy of x with the values written."""
-        if not self._are_few(x):
+        if x.size > FEW or not self._are_few():
             return None
         before = self._before(x, x.layout, contiguous(x.shape))
         if before is None:
@@ -115,7 +193,7 @@ class Writes:
 
     def into(self, x: Tensor) -> bool:
         """Write to x itself; whether that was done."""
-        before = self._before(x, None, x.layout) if self._are_few(x) else None
+        before = self._before(x, None, x.layout) if self._are_few() else None
         if before is None:
             return False
         self._run(before, x, self.values.size, (0, self.values.address, x.address))
@@ -131,8 +209,8 @@ class Writes:
     def _kernel(self, x: Tensor) -> Kernel:
         return kernel(x.device, f"write_sum_{x.dtype.short}") if self.adds else _by_bits("write_last", x)
 
-    def _are_few(self, x: Tensor) -> bool:
-        return 0 < self.values.size <= FEW and self.values.shape[self.axis] <= FEW_WRITES and x.size <= FEW
+    def _are_few(self) -> bool:
+        return 0 < self.values.size <= FEW and self.values.shape[self.axis] <= FEW_WRITES
 
     def _before(self, x: Tensor, read: Layout | None, written: Layout) -> tuple[int, ...] | None:
         """Arguments ahead of the addresses; None where strides along (left, axis, right) do not tell it all."""
@@ -226,7 +304,7 @@ def unique(x: Tensor) -> Distinct | None:
 
 
 def _has_unique(x: Tensor) -> bool:
-    return 0 < x.size <= MOST_UNIQUE and not x.dtype.is_complex
+    return 0 < x.size <= MOST_UNIQUE
 
 
 def _unique(x: Tensor, indices: int, inverse: int, counts: int) -> Tensor:
@@ -240,7 +318,7 @@ def _unique(x: Tensor, indices: int, inverse: int, counts: int) -> Tensor:
 
 def is_among(sought: Tensor, given: Tensor, *, invert: bool) -> Tensor | None:
     """Whether each element is among the values of a line, or is not."""
-    if not 0 < given.size <= FEW_SOUGHT or not sought.size or sought.dtype.is_complex:
+    if not 0 < given.size <= FEW_SOUGHT or not sought.size:
         return None
     source, line = packed(sought), packed(given)
     out = empty(sought.shape, bool_, sought.device)

@@ -18,7 +18,7 @@ from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full
 from rocmkern.ops.elementwise import as_tensor, broadcast, operand, same_device
 from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.fused import Writes
+from rocmkern.ops.fused import AtAxis, Writes
 from rocmkern.ops.indexing import nonzero, positions, select, slices_at, where
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
@@ -42,7 +42,7 @@ class Selection:
     """What a key with index tensors selects: slices of `view` at `ids`, whose axes begin at `place` in the result."""
 
     view: Tensor
-    ids: tuple[tuple[int, Tensor], ...]  # axis of the view, ids to check
+    at: tuple[AtAxis, ...]
     ids_shape: Shape  # that they broadcast to
     place: int
     unique: bool  # no element is selected twice
@@ -61,13 +61,13 @@ class Selection:
         as NumPy has it.
         """
         return tuple(
-            (axis, broadcast(checked_ids(t, self.view.shape[axis], axis, "index"), self.ids_shape))
-            for axis, t in ((axis, t if not t.ndim else broadcast(t, self.ids_shape)) for axis, t in self.ids)
+            (a.axis, broadcast(checked_ids(t, self.view.shape[a.axis], a.axis, "index"), self.ids_shape))
+            for a, t in ((a, broadcast(a.ids, self.ids_shape) if a.ids.ndim else a.ids) for a in self.at)
         )
 
     @property
     def rest(self) -> tuple[int, ...]:
-        chosen = {axis for axis, _ in self.ids}
+        chosen = {each.axis for each in self.at}
         return tuple(a for a in range(self.view.ndim) if a not in chosen)
 
 
@@ -93,14 +93,27 @@ def _item(x: Tensor, key: Any) -> Tensor:
     selected = _selected(x, key)
     if isinstance(selected, Tensor):
         return selected
-    if len(selected.ids) == 1:
-        ((axis, ids),) = selected.ids
-        return _placed(slices_at(selected.view, ids, axis, "index"), axis, ids.ndim, selected.place)
-    axes = [a for a, _ in selected.ids]
+    if len(selected.at) == 1:
+        (only,) = selected.at
+        found = slices_at(selected.view, only.ids, only.axis, "index")
+        return _placed(found, only.axis, only.ids.ndim, selected.place)
+    few = _few(selected)
+    if few is not None:
+        return few
+    axes = [each.axis for each in selected.at]
     flat = _linear(selected.checked(), [selected.view.shape[a] for a in axes])
     front = packed(permute_dims(selected.view, (*axes, *selected.rest)))
     merged = reshape(front, (prod(front.shape[: len(axes)]), *front.shape[len(axes) :]))
     return _placed(select(merged, flat, 0), 0, flat.ndim, selected.place)
+
+
+def _few(selected: Selection) -> Tensor | None:
+    """Few elements at indices of two axes or more."""
+    shape, at = selected.ids_shape, selected.at
+    if len(at) == 2:
+        return fused.take_at_two(selected.view, (at[0], at[1]), shape, selected.place)
+    led = fused.as_one_axis(selected.view, at, shape)
+    return None if led is None else _placed(slices_at(led[0], led[1].ids, 0, "index"), 0, len(shape), selected.place)
 
 
 _recorded_item: Final = recorded(_item)  # of a key without masks, whose true values the host counts
@@ -116,26 +129,41 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
         write(where(key, source, x), x)
         return
-    if isinstance(key, Tensor) and key.dtype.is_integer and x.ndim and _written(x, key, source):
-        return
+    given = key if isinstance(key, tuple) else (key,)
+    dtypes = [e.dtype for e in given if isinstance(e, Tensor)]
+    if dtypes and bool_ not in dtypes:
+        _recorded_put(x, given, source)
+    else:
+        _put(x, key, source)
+
+
+def _put(x: Tensor, key: Any, source: Tensor) -> None:
     selected = _selected(x, key)
     fitting = _fit(source, selected.shape)
     if fitting.memory is x.memory:
         fitting = duplicate(fitting)
     if isinstance(selected, Tensor):
         write(fitting, selected)
-    else:
+    elif not _written(selected, fitting):
         _scatter(selected, packed(fitting), unique=selected.unique or source.size == 1)
 
 
-def _written(x: Tensor, ids: Tensor, source: Tensor) -> bool:
-    """Write few values at the indices of the first axis by one launch, where that can be."""
-    same_device("index", x.device, ids)
-    values = _fit(source, (*ids.shape, *x.shape[1:]))
-    layout, line = values.layout.reshape((ids.size, *x.shape[1:])), ids.layout.reshape((ids.size,))
-    if layout is None or line is None or values.memory is x.memory:
+_recorded_put: Final = recorded(_put)  # of a key without masks
+
+
+def _written(selected: Selection, values: Tensor) -> bool:
+    """Write few values by a launch that checks the indices, where that can be."""
+    if not 0 < values.size <= fused.FEW:
         return False
-    return Writes("index", 0, ids.view(line), words(values.view(layout))).into(words(x))
+    led = fused.as_one_axis(selected.view, selected.at, selected.ids_shape)
+    if led is None:
+        return False
+    x, axis, ids, n = led[0], led[1].axis, led[1].ids, len(selected.ids_shape)
+    moved = [*range(selected.place, selected.place + n)]
+    rest = [a for a in range(values.ndim) if a not in moved]
+    ordered = permute_dims(values, (*rest[:axis], *moved, *rest[axis:]))
+    lines = reshape(ordered, (*x.shape[:axis], ids.size, *x.shape[axis + 1 :]))
+    return Writes("index", axis, reshape(ids, -1), words(lines)).into(words(x))
 
 
 def _value(x: Tensor, value: Operand) -> Tensor:
@@ -207,9 +235,8 @@ def _resolve(x: Tensor, key: Any) -> Tensor | Selection:
     kept = [e for e in entries if not isinstance(e, int | EllipsisType)]
     before = [e for e in entries[: advanced[0]] if e is not Ellipsis]
     place = len(before) if together else 0
-    tensors = [(a, e) for a, e in enumerate(kept) if isinstance(e, Tensor)]
-    shape = _common_shape([t for _, t in tensors])
-    return Selection(view, tuple(tensors), shape, place, unique)
+    at = tuple(AtAxis(e, a) for a, e in enumerate(kept) if isinstance(e, Tensor))
+    return Selection(view, at, _common_shape([each.ids for each in at]), place, unique)
 
 
 def _common_shape(ids: list[Tensor]) -> Shape:

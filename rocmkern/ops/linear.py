@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 from attrs import frozen
 
@@ -16,13 +17,15 @@ from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, finish
 from rocmkern.ops.launch import context, empty, layout_info, word
-from rocmkern.ops.manipulation import moveaxis, permute_dims, reshape
+from rocmkern.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_binary import add, multiply, subtract
 from rocmkern.tensor import Tensor
+
+_FEW_PRODUCTS: Final = 4096  # of integers and complex numbers, whose tiles are for many
 
 
 @recorded
@@ -41,8 +44,11 @@ def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
             f"matmul: shapes {x1.shape} and {x2.shape}; the inner lengths {a.shape[-1]}, {b.shape[-2]} differ"
         )
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    result = empty((*batch, a.shape[-2], b.shape[-1]), dtype, a.device)
     shape = (*batch, *a.shape[-2:-1][: left.ndim > 1], *b.shape[-1:][: right.ndim > 1])
+    if not dtype.is_float and 0 < prod(batch) * a.shape[-2] * a.shape[-1] * b.shape[-1] <= _FEW_PRODUCTS:
+        products = multiply(expand_dims(a, axis=-1), expand_dims(b, axis=-3))
+        return finish("matmul", reshape(sum(products, axis=-2, dtype=dtype), shape), out)
+    result = empty((*batch, a.shape[-2], b.shape[-1]), dtype, a.device)
     shaped = result if shape == result.shape else reshape(result, shape)
     if result.size:
         _launch(a, b, batch, result)

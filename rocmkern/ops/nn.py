@@ -161,8 +161,12 @@ def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     """The mean negative log-probability of the target classes; logits (n, classes), targets (n,)."""
     if as_tensor("cross_entropy", logits).ndim != 2 or as_tensor("cross_entropy", targets).shape != logits.shape[:1]:
         raise ShapeError(f"cross_entropy: logits {logits.shape}, targets {targets.shape}; use (n, classes) and (n,)")
-    ids = expand_dims(index_tensor("cross_entropy", targets), axis=1)
-    return negative(mean(gathered(log_softmax(logits), ids, 1, "cross_entropy")))
+    values, ids = as_floats("cross_entropy", logits), index_tensor("cross_entropy", targets)
+    same_device("cross_entropy", values.device, ids)
+    found = fused.cross_entropy(values, ids)
+    if found is not None:
+        return found
+    return negative(mean(gathered(log_softmax(values), expand_dims(ids, axis=1), 1, "cross_entropy")))
 
 
 @recorded

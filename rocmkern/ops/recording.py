@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from threading import local
+from types import NoneType
 from typing import Any, Final, Protocol
 from weakref import ref
 
@@ -102,7 +103,7 @@ class Recorded:
 
     steps: tuple[tuple[tuple[int, ...], Callable[[Device, Sequence[int]], None], tuple[int, ...]], ...]
     results: tuple[tuple[int, DType, Layout], ...]  # by the number of their memory
-    kind: type | None  # of a result of several tensors
+    kind: type | None  # of a result that is not one tensor
 
     def run(self, device: Device, addresses: list[int]) -> Any:
         """Do it again for operands at these addresses."""
@@ -117,8 +118,10 @@ class Recorded:
                 memories[number] = None
         kind = self.kind
         if kind is None:
-            ((number, dtype, layout),) = self.results
+            number, dtype, layout = self.results[0]
             return Tensor(memories[number], dtype, layout, device)
+        if kind is NoneType:
+            return None
         tensors = [Tensor(memories[number], dtype, layout, device) for number, dtype, layout in self.results]
         return tuple(tensors) if kind is tuple else kind(*tensors)
 
@@ -224,7 +227,7 @@ class Recording:
 
     def recorded(self, result: object) -> Recorded | None:
         """All of it; None where it can't be done again like that."""
-        tensors = result if isinstance(result, tuple) else (result,)
+        tensors = result if isinstance(result, tuple) else () if result is None else (result,)
         results, lasting = [], set()
         for t in tensors:
             memory = next((m for m in self._touched if isinstance(t, Tensor) and m.made() is t.memory), None)
@@ -242,7 +245,8 @@ class Recording:
             )
             for i, step in enumerate(self._steps)
         )
-        return Recorded(steps, tuple(results), result.__class__ if isinstance(result, tuple) else None)
+        kind = result.__class__ if result is None or isinstance(result, tuple) else None
+        return Recorded(steps, tuple(results), kind)
 
 
 class _Thread(local):

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from rocmkern.dtypes import REAL, DType
+from rocmkern.dtypes import COMPLEX, REAL, DType
 from rocmkern.kernels.families.fused import BITS, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.runtime import Device
@@ -17,6 +17,7 @@ from tests.kernels.test_reduce_norms import assert_near
 Array = np.ndarray[Any, Any]
 INTEGERS: Final = tuple(t for t in REAL if t.is_integer)
 NOWHERE: Final = 2**64 - 1
+NO_OTHER: Final = (0, None, 0, 0)  # indices of a second axis
 BY_BITS = pytest.mark.parametrize("t", BITS, ids=lambda t: t.short)
 BY_FLOAT = pytest.mark.parametrize("t", FLOATS, ids=lambda t: t.short)
 
@@ -41,10 +42,10 @@ def test_take_follows_indices_of_any_type(device: Device, t: DType) -> None:
     for i in INTEGERS:
         ids = np.array([4, 0, 1, 4] if i.kind == "unsigned" else [4, -5, 1, -1]).astype(i.numpy)
         out, status = np.zeros((3, 4), t.numpy), no_answer()
-        info = np.array([3, 4, 0, 1, 1, 0], np.uint64)
+        info = np.array([3, 4, 1, 0, 0, 1], np.uint64)
         step, given = x.strides[1] // x.itemsize, np.array([4, 1], np.uint64)
-        run(device, f"take_{t.short}", 12, 2, info, 4, 1, given, type_of(ids), as_bytes(ids), x, out, 5, step, status,
-            grid=1, block=64)  # fmt: skip
+        run(device, f"take_{t.short}", 12, 2, info, 4, 1, given, x, out, type_of(ids), as_bytes(ids), 5, step,
+            *NO_OTHER, status, None, grid=1, block=64)  # fmt: skip
         assert same_bits(out, x[:, [4, 0, 1, 4]]), i
         assert status[0] == NOWHERE
 
@@ -58,11 +59,74 @@ def test_take_tells_of_the_first_index_outside(device: Device) -> None:
         (np.array([1, 1, 1, -4], np.int64), 3, 2**64 - 4),
     ):
         out, status, n = np.full(len(ids), 9, np.uint32), no_answer(), len(ids)
-        info, given = np.array([n, 1, 0], np.uint64), np.array([n, 1], np.uint64)
-        run(device, "take_u32", n, 1, info, n, 1, given, type_of(ids), as_bytes(ids), x, out, 3, 1, status,
-            grid=1, block=64)  # fmt: skip
-        assert status.tolist() == [position, value, NOWHERE, NOWHERE]
-        assert out[position] == 0 and out[0] == x[int(ids[0])]
+        info, given = np.array([n, 0, 1], np.uint64), np.array([n, 1], np.uint64)
+        for block in (64, 128):
+            run(device, "take_u32", n, 1, info, n, 1, given, x, out, type_of(ids), as_bytes(ids), 3, 1, *NO_OTHER,
+                status, None, grid=1, block=block)  # fmt: skip
+            assert status.tolist() == [position, value, NOWHERE, NOWHERE]
+            assert out[position] == 0 and out[0] == x[int(ids[0])]
+
+
+@BY_BITS
+def test_take_at_indices_of_two_axes(device: Device, t: DType) -> None:
+    """x[i, :, j] for a column of i and a row of j of other types; those outside are told apart, the first of each."""
+    x = bits(np.random.default_rng(1), t, (4, 2, 5))
+    for i, j, wrong in (
+        ([3, -4, 0], [[1], [-5]], (None, None)),
+        ([3, 4, -5], [[1], [0]], ((1, 4), None)),
+        ([3, 0, 1], [[1], [5]], (None, (3, 5))),
+    ):
+        one, other = np.array(i, np.int16), np.array(j, np.int64)
+        out, told = np.zeros((2, 3, 2), t.numpy), (no_answer(), no_answer())
+        info = np.array([2, 3, 2, 0, 0, 5, 0, 1, 0, 1, 0, 0], np.uint64)
+        given = np.array([2, 3, 0, 1, 1, 0], np.uint64)
+        run(device, f"take_{t.short}", 12, 3, info, 6, 2, given, x, out, -2, as_bytes(one), 4, 10, -8,
+            as_bytes(other), 5, 1, *told, grid=1, block=64)  # fmt: skip
+        inside = np.broadcast_to((abs(one + 0.5) < 4.5) & (abs(other + 0.5) < 5.5), (2, 3))
+        assert same_bits(out, np.where(inside[..., None], x[one % 4, :, other % 5], 0).astype(t.numpy))
+        for status, first in zip(told, wrong, strict=True):
+            assert status[:2].tolist() == ([NOWHERE, NOWHERE] if first is None else list(first))
+
+
+def test_where_indices_of_two_axes_lead(device: Device) -> None:
+    """To distances in memory from where it begins, through strides of either sign; an index outside leads nowhere."""
+    one, other = np.array([2, -3, 0, 3], np.int8), np.array([1, 0, -2, 1], np.int64)
+    out, told = np.zeros(4, np.uint64), (no_answer(), no_answer())
+    info = np.array([4, 1, 1], np.uint64)
+    run(device, "lead", 4, 1, info, 14, out, -1, as_bytes(one), 3, 10, -8, as_bytes(other), 2, 2**64 - 14, *told,
+        grid=1, block=64)  # fmt: skip
+    assert out.tolist() == [14 + 20 - 14, 14, 14, 1 << 63]
+    assert told[0][:2].tolist() == [3, 3] and told[1][0] == NOWHERE
+
+
+@BY_FLOAT
+def test_cross_entropy(device: Device, t: DType) -> None:
+    """The mean over rows shorter and longer than a wave, of any strides; infinities and NaN come through."""
+    rng = np.random.default_rng(13)
+    for rows, cols in ((1, 1), (3, 2), (40, 10), (5, 200)):
+        x = (4 * rng.normal(size=(rows, cols))).astype(t.numpy)
+        ids = rng.integers(-cols, cols, rows).astype(np.int32)
+        wide = x.astype(np.longdouble)
+        each = np.log(np.exp(wide).sum(axis=1)) - wide[np.arange(rows), ids]
+        for view in (x, np.ascontiguousarray(x.T).T):
+            strides = [s // view.itemsize for s in view.strides]
+            for block in (64, 256):
+                out, status = np.zeros(1, t.numpy), no_answer()
+                run(device, f"cross_entropy_{t.short}", rows, cols, *strides, 1, -4, as_bytes(ids), view, out, status,
+                    grid=1, block=block)  # fmt: skip
+                assert_near(out, each.mean(keepdims=True), t, slack=8, floor=1)
+                assert status[0] == NOWHERE
+    inf = np.inf
+    for line, expected in (([-inf, 0, -inf], inf), ([inf, 0, 1], np.nan), ([np.nan, 0, 1], np.nan), ([0, 0, -inf], 0)):
+        out, status = np.zeros(1, t.numpy), no_answer()
+        logits = np.array(line, np.float64).astype(t.numpy)[None]
+        run(device, f"cross_entropy_{t.short}", 1, 3, 3, 1, 1, 1, np.zeros(1, np.uint8), logits, out, status, grid=1,
+            block=64)  # fmt: skip
+        want = np.log(2) if expected == 0 else expected
+        assert_near(out, np.array([want]), t, slack=2)
+    ids = np.array([0, 3], np.int64)
+    run(device, f"cross_entropy_{t.short}", 2, 3, 0, 1, 1, -8, as_bytes(ids), logits, out, status, grid=1, block=64)
+    assert status[:2].tolist() == [1, 3]
 
 
 def test_one_hot_has_a_one_at_each_index(device: Device) -> None:
@@ -196,6 +260,28 @@ def test_is_among(device: Device, t: DType) -> None:
         out = np.zeros(300, np.bool_)
         run(device, f"is_among_{t.short}", 300, 4, x, given, inverted, out, grid=1, block=128)
         assert (out == (expected != inverted)).all()
+
+
+@pytest.mark.parametrize("t", COMPLEX, ids=lambda t: t.short)
+def test_sets_of_complex_numbers(device: Device, t: DType) -> None:
+    """In order of the real parts, then of the imaginary ones; NaN in either is distinct, -0.0 is 0.0."""
+    parts = np.array([-0.0, 0.0, 1.5, -2.0, np.nan, np.inf, -np.inf])
+    rng = np.random.default_rng(14)
+    for n in (1, 60, 300):
+        x = np.empty(n, t.numpy)
+        x.real, x.imag = rng.choice(parts, n), rng.choice(parts, n)
+        order = np.lexsort((x.imag, x.real))
+        starts = np.flatnonzero(np.r_[True, x[order][1:] != x[order][:-1]])
+        count, values, total = len(starts), np.zeros_like(x), np.zeros(1, np.uint64)
+        lines = [np.full(n, -1, np.int64) for _ in range(3)]
+        run(device, f"unique_{t.short}", n, x, values, *lines, total, grid=1, block=128)
+        indices, inverse, counts = lines
+        assert total[0] == count and values[:count].tobytes() == x[order[starts]].tobytes()
+        assert (indices[:count] == order[starts]).all() and (counts[:count] == np.diff(np.r_[starts, n])).all()
+        assert (inverse[order] == np.searchsorted(starts, np.arange(n), side="right") - 1).all()
+        out = np.zeros(n, np.bool_)
+        run(device, f"is_among_{t.short}", n, 5, x, x[:5] if n > 5 else np.repeat(x, 5), False, out, grid=1, block=64)
+        assert (out == (x[:, None] == x[None, :5]).any(axis=1)).all()
 
 
 @BY_BITS

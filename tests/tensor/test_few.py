@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rocmkern as rk
 from rocmkern.dtypes import DType
-from rocmkern.ops import fused, prepared, rows, scatter
+from rocmkern.ops import fused, linear, prepared, rows, scatter
 from tests.tensor.arrays import Array, arrays, assert_same, laid_out
 
 DTYPES = st.sampled_from([rk.uint8, rk.float16, rk.float32, rk.int64, rk.complex64, rk.complex128])
@@ -28,6 +28,7 @@ def as_of_many() -> Iterator[None]:
         for name in ("FEW", "FEW_WRITES", "FEW_SOUGHT", "MOST_UNIQUE"):
             patch.setattr(fused, name, 0)
         patch.setattr(rows, "WHOLE_ROW", 0)
+        patch.setattr(linear, "_FEW_PRODUCTS", 0)
         prepared.forget()
         yield
     prepared.forget()
@@ -67,6 +68,16 @@ def test_reading_at_indices(data: st.DataObject) -> None:
     assert_same(rk.take(t, ids, axis=axis), np.take(x, ids.numpy(), axis=axis))
     rows, columns = drawn_ids(data, (2, 3), 4), drawn_ids(data, (2, 3), 3)
     assert_both_ways_same(lambda: t[1][rows, columns])
+    ends, middle = drawn_ids(data, (2, 1), 2), slice(1, None)
+    for key in (
+        (ends, rows, columns),
+        (ends, middle, columns),
+        (middle, rows, columns),
+        (ends, rows),
+        (middle, columns % 3),
+    ):
+        assert_both_ways_same(lambda key=key: t[key])
+        assert_same(t[key], x[tuple(k.numpy() if isinstance(k, rk.Tensor) else k for k in key)])
     first = drawn_ids(data, (3,), 2)
     assert_both_ways_same(lambda: t[first])
     if not t.dtype.is_complex:
@@ -94,23 +105,28 @@ def test_writing_at_indices(data: st.DataObject) -> None:
 @settings(max_examples=6)
 @given(data=st.data())
 def test_setting_items_in_place(data: st.DataObject) -> None:
-    """Into every other row of a larger tensor, of which the rest stays."""
+    """Into every other row of a larger tensor, of which the rest stays; at indices of one axis, of several."""
     dtype = data.draw(DTYPES)
     x, values = data.draw(arrays(dtype, (8, 3))), data.draw(arrays(dtype, (5, 3)))
     ids, value = drawn_ids(data, (5,), 4), rk.asarray(data.draw(st.sampled_from([values, values[:1]])))
+    columns = drawn_ids(data, (3,), 3)
+    keys = ids, (slice(None, 1), columns), (ids[:, None], columns), (ids[:, None], columns[None]), (ids[1:4], columns)
+    for key in keys:
+        into = value[:1] if key is keys[1] else value[0] if key is keys[-1] else value
 
-    def written() -> rk.Tensor:
-        target = rk.asarray(x)
-        view = target[::2]
-        view[ids] = value
-        return target
+        def written(key: Any = key, into: rk.Tensor = into) -> rk.Tensor:
+            target = rk.asarray(x)
+            view = rk.flip(target[::2], axis=0)
+            view[key] = into
+            return target
 
-    with as_of_many():
-        expected = written().numpy()
-    assert_same(written(), expected)
-    numpy = x.copy()
-    numpy[::2][ids.numpy()] = value.numpy()
-    assert_same(written(), numpy)
+        with as_of_many():
+            expected = written().numpy()
+        assert_same(written(), expected)
+        numpy = x.copy()
+        parts = key if isinstance(key, tuple) else (key,)
+        numpy[::2][::-1][tuple(k.numpy() if isinstance(k, rk.Tensor) else k for k in parts)] = into.numpy()
+        assert_same(written(), numpy)
 
 
 @settings(max_examples=6)
@@ -130,7 +146,7 @@ def test_what_is_not_zero(data: st.DataObject) -> None:
 @given(data=st.data())
 def test_sets(data: st.DataObject) -> None:
     """The distinct values of any layout, and what is told of them; membership."""
-    dtype = data.draw(REALS)
+    dtype = data.draw(st.one_of(REALS, st.sampled_from([rk.complex64, rk.complex128])))
     t, _ = data.draw(laid_out(dtype, (3, 5)))
     assert_both_ways_same(lambda: rk.unique_values(t))
     assert_both_ways_same(lambda: tuple(rk.unique_all(t)))
@@ -172,6 +188,38 @@ def test_attention_to_as_many_keys_as_a_block_keeps_scores_of(keys: int) -> None
     np.testing.assert_allclose(got, weights / weights.sum(-1, keepdims=True) @ v, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [rk.int8, rk.uint64, rk.complex64, rk.complex128], ids=lambda d: d.short)
+def test_products(dtype: DType) -> None:
+    """Of integers bit for bit, wrapping, of complex numbers to a few roundings; batches that broadcast, vectors."""
+    rng = np.random.default_rng(3)
+
+    def tensor(*shape: int) -> rk.Tensor:
+        if dtype.is_integer:
+            return rk.asarray(rng.integers(0, 127, shape).astype(dtype.numpy))
+        return rk.asarray((rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype.numpy))
+
+    for a, b in (((3, 4), (4, 5)), ((4,), (4, 2)), ((2, 1, 3, 4), (3, 4, 1)), ((5,), (5,)), ((2, 3), (3,))):
+        x, y = tensor(*a), tensor(*b)
+        few, many = both_ways(lambda x=x, y=y: x @ y)
+        assert few[0].dtype == many[0].dtype and few[0].shape == (x.numpy() @ y.numpy()).shape
+        if dtype.is_integer:
+            assert np.array_equal(few[0], many[0]) and np.array_equal(few[0], x.numpy() @ y.numpy())
+        else:
+            np.testing.assert_allclose(few[0], x.numpy() @ y.numpy(), atol=32 * np.finfo(dtype.numpy).eps)
+
+
+@pytest.mark.parametrize("dtype", [rk.float16, rk.float64, rk.int32, rk.float8_e4m3], ids=lambda d: d.short)
+def test_cross_entropy(dtype: DType) -> None:
+    """As log_softmax has it, to the roundings of the dtype; logits of integers are float32."""
+    rng = np.random.default_rng(4)
+    x, ids = rk.asarray((4 * rng.normal(size=(7, 9))).astype(dtype.numpy)), rk.asarray(rng.integers(-9, 9, 7))
+    for logits in (x, rk.asarray(x.numpy().T.copy()).T):
+        few, many = both_ways(lambda logits=logits: rk.cross_entropy(logits, ids))
+        wanted = dtype if dtype.is_float else rk.float32
+        assert few[0].shape == () and few[0].dtype == wanted.numpy
+        np.testing.assert_allclose(few[0].astype(float), many[0].astype(float), rtol=8 * float(rk.finfo(wanted).eps))
+
+
 def test_an_index_outside_is_told_alike() -> None:
     """The same words either way, and what was to be written in place stays as it was."""
     x, each = rk.arange(6), rk.asarray([[0, 1], [4, -9]])
@@ -189,6 +237,10 @@ def test_an_index_outside_is_told_alike() -> None:
         lambda: x.__setitem__(bad, 5),
         lambda: rk.reshape(x, (2, 3))[each, each],
         lambda: rk.reshape(x, (2, 3))[each * 0, each],
+        lambda: rk.reshape(x, (1, 2, 3))[each * 0, each * 0, each],
+        lambda: rk.reshape(x, (2, 3)).__setitem__((each[0], each[1]), 5),
+        lambda: rk.reshape(x, (2, 3)).__setitem__((slice(None), each[1]), 5),
+        lambda: rk.cross_entropy(rk.reshape(x, (3, 2)), bad),
     ]
     for operation in operations:
         with pytest.raises(IndexError) as few:
@@ -202,12 +254,18 @@ def test_an_index_outside_is_told_alike() -> None:
 def test_one_launch() -> None:
     """Of contiguous tensors."""
     x, ids, q = rk.asarray([3.0, 0.0, 3.0]), rk.asarray([2, 0, 1]), rk.ones((1, 2, 4, 8))
-    m, y, mask = rk.ones((3, 3)), rk.ones((3,)), x > 0
+    m, y, mask, z = rk.ones((3, 3)), rk.ones((3,)), x > 0, rk.asarray([1j, 2.0])
     operations: list[Callable[[], object]] = [
         lambda: rk.take(x, ids),
         lambda: x[ids],
         lambda: x[mask],
         lambda: x.__setitem__(ids, y),
+        lambda: m[:, ids],
+        lambda: m[ids, ids],
+        lambda: m.__setitem__((slice(None), ids), 2.0),
+        lambda: rk.cross_entropy(m, ids),
+        lambda: rk.unique_all(z),
+        lambda: rk.isin(z, z),
         lambda: rk.take_along_axis(x, ids),
         lambda: rk.scatter(x, ids, 1.0),
         lambda: rk.scatter_add(x, ids, x),

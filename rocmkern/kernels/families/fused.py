@@ -30,6 +30,11 @@ _U8, _U32, _I32, _I64, _U64, _F64 = (
 )  # fmt: skip
 ANY_IDS: Final = (scalar("id_type", _I32), source("ids", _U8))
 _STATUS: Final = Parameter("status", "inout", _U64)
+_TWO_AXES: Final = (
+    *ANY_IDS, scalar("length"), scalar("step"), scalar("other_type", _I32), source("other", _U8, nullable=True),
+    scalar("other_length"), scalar("other_step"), _STATUS,
+    Parameter("other_status", "inout", _U64, nullable=True),
+)  # fmt: skip
 _ROWS: Final = (scalar("numel"), scalar("cols"), scalar("num_dims"), source("info", _U64, nullable=True))
 
 
@@ -42,7 +47,7 @@ def _by_bits(t: DType) -> Iterator[KernelSpec]:
     moved = source("inp", t), result("out", t)
     yield _spec(
         f"take_{s}", f"TAKE({s})", *LAYOUT[:2], source("info", _U64), scalar("count"), scalar("id_dims"),
-        source("id_info", _U64), *ANY_IDS, *moved, scalar("length"), scalar("step"), _STATUS,
+        source("id_info", _U64), *moved, *_TWO_AXES,
     )  # fmt: skip
     yield _writes("write_last", "WRITE_LAST", t)
     yield _spec(
@@ -69,13 +74,13 @@ def _writes(name: str, macro: str, t: DType) -> KernelSpec:
     return _spec(f"{name}_{t.short}", f"{macro}({t.short})", *sizes, source("info", _U64), *ANY_IDS, *tensors, _STATUS)
 
 
-def _by_type(t: DType) -> Iterator[KernelSpec]:
+def _of_sets(t: DType) -> Iterator[KernelSpec]:
     s = t.short
-    yield _writes("write_sum", "WRITE_SUM", t)
+    bits, values = (f"bits_of<{s}>", t) if t.is_complex else (bits_name(t), bits_type(t))
     optional = (result(name, _I64, nullable=True) for name in ("indices", "inverse", "counts"))
     yield _spec(
-        f"unique_{s}", f"UNIQUE({s}, {bits_name(t)})", scalar("count", _U32), source("x", t),
-        result("values", bits_type(t)), *optional, result("total", _U64),
+        f"unique_{s}", f"UNIQUE({s}, {bits})", scalar("count", _U32), source("x", t), result("values", values),
+        *optional, result("total", _U64),
     )  # fmt: skip
     yield _spec(
         f"is_among_{s}", f"IS_AMONG({s})", scalar("numel"), scalar("count"), source("x", t), source("given", t),
@@ -85,6 +90,10 @@ def _by_type(t: DType) -> Iterator[KernelSpec]:
 
 def _of_floats(t: DType) -> Iterator[KernelSpec]:
     s, src, dst = t.short, source("src", t), result("dst", t)
+    lines = tuple(map(scalar, ("rows", "cols", "row_step", "col_step", "id_step")))
+    yield _spec(
+        f"cross_entropy_{s}", f"CROSS_ENTROPY({s})", *lines, *ANY_IDS, source("logits", t), result("out", t), _STATUS
+    )
     yield _spec(
         f"variance_{s}", f"VARIANCE({s})", *_ROWS, scalar("divisor", _F64), scalar("root", dtypes.bool_), src, dst
     )
@@ -105,6 +114,11 @@ _ONE_HOT: Final = _spec(
     result("out", dtypes.float32), _STATUS,
 )  # fmt: skip
 
+_LEAD: Final = _spec(
+    "lead", "LEAD(lead)", scalar("count"), scalar("num_dims"), source("info", _U64), scalar("first"),
+    result("out", _U64), *_TWO_AXES,
+)  # fmt: skip
+
 FAMILY: Final = Family(
     "fused",
     "operations of several steps in one launch, for small tensors",
@@ -112,8 +126,10 @@ FAMILY: Final = Family(
         sorted(
             (
                 *(k for t in BITS for k in _by_bits(t)),
-                *(k for t in by_size(dtypes.REAL) for k in _by_type(t)),
+                *(_writes("write_sum", "WRITE_SUM", t) for t in by_size(dtypes.REAL)),
+                *(k for t in (*by_size(dtypes.REAL), *dtypes.COMPLEX) for k in _of_sets(t)),
                 *(k for t in FLOATS for k in _of_floats(t)),
+                _LEAD,
                 _ONE_HOT,
             ),
             key=lambda kernel: kernel.instance.partition("(")[0],
