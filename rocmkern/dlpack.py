@@ -20,6 +20,7 @@ CUDA: Final = 2  # kDLCUDA
 ROCM: Final = 10  # kDLROCM
 VERSION: Final = (1, 1)
 _READ_ONLY: Final = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+_IS_COPIED: Final = 2  # DLPACK_FLAG_BITMASK_IS_COPIED
 
 _CODE_OF_KIND: Final = {"signed": 0, "unsigned": 1, "float": 2, "complex": 5, "bool": 6}
 _CODE_OF_NAME: Final = {"bfloat16": 4, "float8_e4m3": 10}
@@ -68,53 +69,12 @@ _FORMS: Final[dict[bytes, type[ctypes.Structure]]] = {
 }
 _USED: Final[dict[bytes, bytes]] = {name: b"used_" + name for name in _FORMS}
 
-_new = ctypes.pythonapi.PyCapsule_New
-_new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
 _rename = ctypes.pythonapi.PyCapsule_SetName
 _rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
-
-# The destructor gets the dying capsule as a plain address: a py_object would be revived by the callback.
-_CapsuleDestructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_raw_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-_raw_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_IsValid", ctypes.pythonapi)
-)
-
-_exported: Final[dict[int, tuple[Any, ...]]] = {}  # address of a managed tensor → all that must outlive it
-
-
-def _drop(address: int) -> None:
-    _exported.pop(address, None)
-
-
-# A consumer that refuses a capsule drops it with its exception set, beside which every Python call fails: so the first
-# call puts that exception aside, and needs no other call for its arguments. Python code can't set it again, only raise
-# it, which a destructor does by printing.
-_put_aside = ctypes.pythonapi.PyErr_Fetch
-_put_aside.restype = None
-_raise = ctypes.pythonapi.PyErr_Restore
-_raise.restype, _raise.argtypes = None, (ctypes.c_void_p,) * 3
-_type, _value, _trace = (ctypes.c_void_p() for _ in range(3))
-_to_type, _to_value, _to_trace = ctypes.byref(_type), ctypes.byref(_value), ctypes.byref(_trace)
-
-
-def _drop_unused(capsule: int) -> None:
-    _put_aside(_to_type, _to_value, _to_trace)
-    pending = _type.value, _value.value, _trace.value
-    for name in _FORMS:
-        if _raw_is_valid(capsule, name):
-            _drop(_raw_pointer(capsule, name))
-    _raise(*pending)
-
-
-_deleter = _Deleter(_drop)
-_destructor = _CapsuleDestructor(_drop_unused)
 
 
 @frozen
@@ -130,27 +90,50 @@ class Exchange:
     read_only: bool = False
 
 
+class _Memory:
+    """Memory at an address as NumPy takes it; NumPy never reads it."""
+
+    def __init__(self, described: Exchange, code: str) -> None:
+        itemsize = described.dtype.itemsize
+        self.owner = described.owner
+        self.__array_interface__ = {
+            "data": (described.address, False),
+            "shape": described.shape,
+            "strides": tuple(s * itemsize for s in described.strides),
+            "typestr": code,
+            "version": 3,
+        }
+
+
 def export(exchange: Exchange, *, versioned: bool, copied: bool = False) -> object:
-    """A capsule that shares the memory and keeps `exchange.owner` alive until the consumer lets go."""
-    name = b"dltensor_versioned" if versioned else b"dltensor"
-    managed = cast(Any, _FORMS[name]())
-    lengths = ctypes.c_int64 * max(len(exchange.shape), 1)
-    shape, strides = lengths(*exchange.shape), lengths(*exchange.strides)
+    """A capsule that shares the memory and keeps `exchange.owner` alive until the consumer lets go.
+
+    NumPy makes it, of a host array at that address, and we write in where the memory really is: a consumer may let go
+    while an exception is on its way, or on a thread of its own, when only native code can be called.
+    """
+    own = exchange.dtype.numpy
+    array = np.asarray(_Memory(exchange, own.str if own.kind in "biufc" else f"u{own.itemsize}"))
+    try:
+        capsule = array.__dlpack__(max_version=VERSION if versioned else None)
+    except TypeError:  # before NumPy 2.1
+        capsule = array.__dlpack__()
+    name = _name(capsule)
+    managed = cast(Any, _FORMS[name].from_address(_pointer(capsule, name)))
     tensor = managed.tensor
     tensor.data = exchange.address
     tensor.device_type, tensor.device_id = exchange.device
-    tensor.ndim = len(exchange.shape)
     tensor.code, tensor.bits = _CODES[exchange.dtype]
-    tensor.lanes = 1
-    tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
-    tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
-    managed.deleter = _deleter
-    if versioned:
-        managed.major, managed.minor = VERSION
-        managed.flags = (_READ_ONLY if exchange.read_only else 0) | (2 if copied else 0)
-    address = ctypes.addressof(managed)
-    _exported[address] = (managed, shape, strides, exchange.owner)
-    return _new(address, name, ctypes.cast(_destructor, ctypes.c_void_p))
+    if name == b"dltensor_versioned":
+        managed.flags = (_READ_ONLY if exchange.read_only else 0) | (_IS_COPIED if copied else 0)
+    return capsule
+
+
+def _name(capsule: object) -> bytes:
+    """Which form a capsule has. Raises ExchangeError for a used one."""
+    for name in _FORMS:
+        if _is_valid(capsule, name):
+            return name
+    raise ExchangeError("from_dlpack: the capsule is no DLPack tensor or was used already; ask for a fresh one")
 
 
 class _Owner:
@@ -169,9 +152,7 @@ def consume(capsule: object) -> Exchange:
 
     Raises ExchangeError for a used capsule, another major version, or an element type without a DType.
     """
-    name = next((n for n in _FORMS if _is_valid(capsule, n)), None)
-    if name is None:
-        raise ExchangeError("from_dlpack: the capsule is no DLPack tensor or was used already; ask for a fresh one")
+    name = _name(capsule)
     address = _pointer(capsule, name)
     managed = cast(Any, _FORMS[name].from_address(address))
     versioned = name == b"dltensor_versioned"

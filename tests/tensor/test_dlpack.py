@@ -17,8 +17,8 @@ from rocmkern.errors import ExchangeError
 class Producer:
     """An array whose `__dlpack__` is ours."""
 
-    def __init__(self, array: np.ndarray[Any, Any], versioned: bool) -> None:
-        self.array, self.versioned = array, versioned
+    def __init__(self, array: np.ndarray[Any, Any], versioned: bool, device: tuple[int, int] = (dlpack.CPU, 0)) -> None:
+        self.array, self.versioned, self.device = array, versioned, device
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.CPU, 0
@@ -27,7 +27,7 @@ class Producer:
         a = self.array
         strides = tuple(s // a.itemsize for s in a.strides)
         address = a.__array_interface__["data"][0]
-        described = dlpack.Exchange(address, dtypes.dtype(a.dtype), a.shape, strides, (dlpack.CPU, 0), a)
+        described = dlpack.Exchange(address, dtypes.dtype(a.dtype), a.shape, strides, self.device, a)
         return dlpack.export(described, versioned=self.versioned)
 
 
@@ -59,6 +59,36 @@ def test_export_lives_as_long_as_its_consumer(versioned: bool) -> None:
     del unused
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.bfloat16], ids=lambda d: d.short)
+def test_a_refusal_is_the_consumers_error(dtype: dtypes.DType, versioned: bool) -> None:
+    """What NumPy can't take, another device or bfloat16, it refuses with its own error, and the memory goes back."""
+    base = np.arange(6).astype(dtype.numpy)
+    gone = weakref.ref(base)
+    device = (dlpack.ROCM, 1) if dtype is dtypes.float32 else (dlpack.CPU, 0)
+    refused = Producer(base.reshape(2, 3), versioned, device)
+    seen = dlpack.consume(refused.__dlpack__())
+    address = base.__array_interface__["data"][0]
+    assert (seen.address, seen.dtype, seen.shape, seen.device) == (address, dtype, (2, 3), device)
+    with pytest.raises((BufferError, RuntimeError)) as error:
+        np.from_dlpack(refused)
+    assert not isinstance(error.value, SystemError)
+    del base, refused, seen, error
+    gc.collect()
+    assert gone() is None
+
+
+def test_letting_go_while_an_exception_is_on_its_way() -> None:
+    """The consumer's array dies as its frame is left by an error, which stays what it was."""
+
+    def fails() -> None:
+        raise KeyError(np.from_dlpack(Producer(np.arange(3.0), True)).sum())
+
+    for _ in range(3):
+        with pytest.raises(KeyError, match=r"3\.0"):
+            fails()
 
 
 @pytest.mark.parametrize("max_version", [None, (1, 0)])
