@@ -48,6 +48,7 @@ def elementwise(device: rk.Device) -> Calls:
         "x > 0": lambda: x > 0,
         "exp(x)": lambda: rk.exp(x),
         "gelu(x)": lambda: rk.gelu(x),
+        "x += y": lambda: x.__iadd__(y),
         "m.T + m": lambda: m.T + m,
         "x.astype(f16)": lambda: x.astype(rk.float16),
         "where(x > y, x, y)": lambda: rk.where(x > y, x, y),

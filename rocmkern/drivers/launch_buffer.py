@@ -81,9 +81,17 @@ def _row(places: Sequence[int]) -> Struct | None:
 
 def _scattering(block: memoryview, places: Sequence[int]) -> Callable[..., None]:
     words, at = block[: len(block) // 8 * 8].cast("Q"), [place // 8 for place in places]
+    if len(at) == 2:  # an operand and the result, around a number: most
+        first, second = at
+
+        def pair(one: int, other: int) -> None:
+            words[first] = one
+            words[second] = other
+
+        return pair
 
     def scatter(*addresses: int) -> None:
-        for place, address in zip(at, addresses, strict=True):
-            words[place] = address
+        for number, place in enumerate(at):  # zip with its check takes longer than all the rest
+            words[place] = addresses[number]
 
     return scatter

@@ -65,7 +65,7 @@ def conj(x: Tensor, /) -> Tensor:
     """The values with the other sign of the imaginary part; a copy of real ones. Raises DTypeError for bool."""
     if not _number("conj", x).dtype.is_complex:
         return duplicate(x)
-    key = ("conj", x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
+    key = ("conj", x.kind)
     launch = found(key)
     if launch is not None:
         return launch.run(x.device, x.address)
@@ -102,7 +102,7 @@ def _triangle(operation: str, x: Tensor, k: int, *, below: bool) -> Tensor:
     if as_tensor(operation, x).ndim < 2:
         raise ShapeError(f"{operation}: {x.ndim} dimensions; it takes two or more")
     diagonal = normal_integer(k, operation, "k")
-    key = (operation, diagonal, x.device._driver, x.dtype, x.layout.shape, x.layout.strides)
+    key = (operation, diagonal, x.kind)
     launch = found(key)
     if launch is not None:
         return launch.run(x.device, x.address)

@@ -106,11 +106,14 @@ def unary(
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
         key: Key | None = None
-        if out is None and isinstance(x, Tensor):
+        if isinstance(x, Tensor):
             key = (name, x._kind or x.kind)
             launch = found(key)
             if launch is not None:
-                return launch.run(x.device, x.address)
+                if out is None:
+                    return launch.run(x.device, x.address)
+                if launch.fits(out, x):
+                    return launch.into(out, x.address)
         dtype = working_dtype(row, as_tensor(row.name, x).dtype)
         if row.accepts == "test" and not (dtype.is_float or dtype.is_complex):
             return finish(row.name, filled(x, bool(row.of_integers)), out)
@@ -138,17 +141,23 @@ def binary(
 
     def operation(x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor:
         key: Key | None = None
-        if out is None and isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
             key = (name, x1._kind or x1.kind, x2._kind or x2.kind)
             launch = found(key)
             if launch is not None:
-                return launch.run(x1.device, x1.address, x2.address)
-        elif out is None:
+                if out is None:
+                    return launch.run(x1.device, x1.address, x2.address)
+                if launch.fits(out, x1, x2):
+                    return launch.into(out, x1.address, x2.address)
+        else:
             x = x1 if isinstance(x1, Tensor) else x2
             key = _number_key(name, x1, x2)
             launch = None if key is None else found(key)
             if launch is not None and isinstance(x, Tensor):
-                return launch.run(x.device, x.address)
+                if out is None:
+                    return launch.run(x.device, x.address)
+                if launch.fits(out, x):
+                    return launch.into(out, x.address)
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
         if any(isinstance(x, Tensor) and x.dtype is not dtype for x in (x1, x2)):

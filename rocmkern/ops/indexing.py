@@ -97,7 +97,7 @@ def ternary_key(name: str, first: Tensor, x1: Operand, x2: Operand) -> Key | Non
         return None
     key: list[object] = [name]
     for t in (first, x1, x2):
-        part = (t.device._driver, t.dtype, t.layout.shape, t.layout.strides) if isinstance(t, Tensor) else number_key(t)
+        part = t.kind if isinstance(t, Tensor) else number_key(t)
         if part is None:
             return None
         key.append(part)

@@ -34,6 +34,7 @@ _RANK: Final = {"float": 1, "complex": 2}  # what a dtype of a lower rank would 
 _KEPT_VIEWS: Final = 4096
 _views: dict[tuple[Any, ...], Layout] = {}  # by layout and key
 _ARRAYS: Final = (list, np.ndarray)
+_NUMBERS: Final = (bool, int, float, complex)
 Entry = int | slice | Tensor | EllipsisType | None
 
 
@@ -168,7 +169,7 @@ def _written(selected: Selection, values: Tensor) -> bool:
 
 def _value(x: Tensor, value: Operand) -> Tensor:
     source: Operand
-    if isinstance(value, bool | int | float | complex):
+    if isinstance(value, _NUMBERS):
         source, kind = value, scalar_dtype(value).kind
     elif hasattr(value, "dtype"):
         source = value if isinstance(value, Tensor) else asarray(value, device=x.device)

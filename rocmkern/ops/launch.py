@@ -59,10 +59,10 @@ class Kernel:
         after: tuple[int | float | bytes, ...] = (),
         kept: tuple[Tensor, ...] = (),
     ) -> None:
-        """Keep a launch as planned that made `out`, for operands at other addresses, which stand behind `before`."""
+        """Keep a launch as planned that wrote `out`, for operands at other addresses, which stand behind `before`."""
+        layout = contiguous(out.layout.shape)
         launch = Prepared(
-            self.function, self.pack, plan.grid, plan.block, before, between, after, out.layout, out.dtype, out.nbytes,
-            kept,
+            self.function, self.pack, plan.grid, plan.block, before, between, after, layout, out.dtype, out.nbytes, kept
         )  # fmt: skip
         prepared.keep(key, launch)
 

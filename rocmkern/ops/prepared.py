@@ -41,29 +41,49 @@ class Prepared:
     nbytes: int
     kept: tuple[Tensor, ...]  # what the addresses ahead and between lead to
 
-    _kind: Kind | None = field(init=False, default=None)  # of what it makes, once it was launched
-    _again: Again | None = field(init=False, default=None)
+    _kind: Kind = field(init=False)  # of what it makes
+    _again: Again | None = field(init=False, default=None)  # once it was launched
+
+    def __attrs_post_init__(self) -> None:
+        self._kind = kind_of(self.function.driver, self.dtype, self.layout)
 
     def run(self, device: Device, *addresses: int, answer: tuple[int, ...] = ()) -> Tensor:
         """Launch it; the result. A kernel that checks its operands is told last where to answer."""
         memory = DeviceMemory(device, self.nbytes)
+        if under_way and thread.recording is not None:
+            thread.recording.makes(memory)
+        self._launch((*addresses, memory.live_address, *answer), len(answer))
+        return Tensor(memory, self.dtype, self.layout, device, self._kind)
+
+    def into(self, out: Tensor, *addresses: int) -> Tensor:
+        """Launch it where it writes to a tensor like its own."""
+        self._launch((*addresses, out.address), 0)
+        return out
+
+    def fits(self, out: object, *operands: object) -> bool:
+        """Whether it can write there: to a tensor like its own, which no operand reads in another order."""
+        if not isinstance(out, Tensor) or out.kind is not self._kind:
+            return False
+        return all(x is out or not isinstance(x, Tensor) or x.memory is not out.memory for x in operands)
+
+    def _launch(self, addresses: tuple[int, ...], answers: int) -> None:
         again = self._again
         try:
             if again is None or under_way:
-                self._launch(memory, addresses, answer)
+                self._submit(addresses, answers)
             else:
-                again((*addresses, memory.live_address, *answer))
+                again(addresses)
         except ClosedError:  # somebody closed its module: the next operation loads another
             forget()
             raise
-        return Tensor(memory, self.dtype, self.layout, device, self._kind)
 
-    def _launch(self, memory: DeviceMemory, addresses: tuple[int, ...], answer: tuple[int, ...]) -> None:
+    def _submit(self, addresses: tuple[int, ...], answers: int) -> None:
         """The first launch, and those that may be recorded."""
-        packed = self.pack(*self.before, *addresses, *self.between, memory.live_address, *self.after, *answer)
+        count = len(addresses) - 1 - answers
+        operands, result, answer = addresses[:count], addresses[count], addresses[count + 1 :]
+        packed = self.pack(*self.before, *operands, *self.between, result, *self.after, *answer)
         recording = thread.recording
         if recording is not None:
-            recording.makes(memory)
             for address in self.before:
                 if isinstance(address, LayoutAddress):
                     recording.keeps(address, address)
@@ -73,10 +93,9 @@ class Prepared:
         self.function.submit(packed, self.grid, self.block)
         if self._again is None:
             first = len(self.before)
-            at = first + len(addresses) + len(self.between)
+            at = first + count + len(self.between)
             last = at + 1 + len(self.after)
-            pointers = (*range(first, first + len(addresses)), at, *range(last, last + len(answer)))
-            self._kind = kind_of(self.function.driver, self.dtype, self.layout)
+            pointers = (*range(first, first + count), at, *range(last, last + answers))
             self._again = self.function.prepare(packed, self.grid, self.block, pointers)
 
 

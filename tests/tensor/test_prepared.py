@@ -100,10 +100,57 @@ def test_closed_devices_and_freed_memory_stay_errors() -> None:
 
 
 def test_out_is_written() -> None:
-    """A kept launch makes new tensors only; `out` goes the long way."""
-    x, out = rk.asarray([1.0, 2.0]), rk.zeros((2,))
-    assert (x + x).tolist() == [2.0, 4.0]
-    assert rk.add(x, x, out=out) is out and out.tolist() == [2.0, 4.0]
+    """Be it a tensor, a part of one, an operand, a view that runs in another order or one that an operand overlaps."""
+    x, y, long = np.arange(6, dtype=np.float32), np.float32([3, 1, 4, 1, 5, 9]), np.arange(5002, dtype=np.float32)
+    prepared.forget()
+    for _ in range(3):
+        t, u, whole = rk.asarray(x), rk.asarray(y), rk.zeros((12,))
+        for out in (whole[6:], rk.zeros((6,)), whole[11:5:-1], whole[::2]):
+            assert rk.add(t, u, out=out) is out and out.tolist() == (x + y).tolist()
+            assert rk.exp(t, out=out) is out and np.array_equal(out.numpy(), rk.exp(t).numpy())
+            assert rk.subtract(2, t, out=out) is out and out.tolist() == (2 - x).tolist()
+        assert (t + u).tolist() == (x + y).tolist()
+        same = t
+        t += u
+        t *= 2
+        t -= t
+        assert t is same and t.tolist() == [0.0] * 6
+        line = rk.asarray(long)
+        rk.add(line[:5000], line[1:5001], out=line[2:])
+        assert np.array_equal(line.numpy()[2:], long[:5000] + long[1:5001])
+
+
+def test_out_that_does_not_fit_stays_an_error() -> None:
+    """Of another dtype, shape or kind of thing, also where the launch is known."""
+    x = rk.asarray([1.0, 2.0])
+    x += x
+    for out, error in ((rk.zeros((3,)), ValueError), (rk.zeros((2,), dtype=rk.int32), TypeError), (3, TypeError)):
+        for call in (lambda out: rk.add(x, x, out=out), lambda out: rk.exp(x, out=out)):
+            with pytest.raises(error):
+                call(out)
+    freed = rk.zeros((2,))
+    freed.memory.close()
+    with pytest.raises(ClosedError):
+        rk.add(x, x, out=freed)
+
+
+@given(st.data())
+def test_slices_are_written_again(data: st.DataObject) -> None:
+    """Other values into other tensors of the same layouts."""
+    dtype = data.draw(st.sampled_from([rk.float32, rk.uint8, rk.complex64, rk.complex128]))
+    x = data.draw(st.integers(0, 9)) + np.arange(24).reshape(4, 6).astype(dtype.numpy)
+    keys = (np.s_[1:], np.s_[:, ::2], np.s_[::-1, 1:3], np.s_[..., None, 0], np.s_[2])
+    for key in keys:
+        prepared.forget()
+        for step in range(3):
+            t, values = rk.asarray(x), (x[key] * 2 + step).astype(dtype.numpy)
+            t[key] = rk.asarray(values)
+            want = x.copy()
+            want[key] = values
+            assert np.array_equal(t.numpy(), want)
+            t[key] = step
+            want[key] = step
+            assert np.array_equal(t.numpy(), want)
 
 
 def test_layouts_outlive_the_table_that_held_them() -> None:
@@ -166,6 +213,7 @@ def test_kinds() -> None:
 def test_kinds_of_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors alike may differ in kind then: their launches are worked out once more."""
     monkeypatch.setattr(tensor, "_KEPT_KINDS", 2)
+    tensor._kinds.clear()
     for n in (2, 3, 4, 2, 3, 4):
         x = rk.ones((n,))
         assert (x + rk.ones((n,))).tolist() == [2.0] * n and rk.negative(x).tolist() == [-1.0] * n
