@@ -13,6 +13,7 @@ from rocmkern.emulator.addresses import OUTSIDE, Space
 from rocmkern.emulator.consecutive import LANES, load_rows, store_rows
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.meaning.api import Access, Context, Row
+from rocmkern.emulator.mode import Mode
 from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
 
 
@@ -26,11 +27,13 @@ class AccessFunction:
     wave_size: int
     returns: bool
     checked: bool = False
+    by_mode: str = ""  # the target, of an atomic for which MODE says which denormals count
 
     @property
     def key(self) -> str:
         a = self.access
         custom = f"_{self.row.name}" if a.op == "custom" else ""
+        custom += f"_by_mode_{self.by_mode}" if self.by_mode else ""
         parts = (a.op, a.bits, a.count, a.extend, a.half or "full", a.element or "int", self.space, self.wave_size)
         custom += "_checked" if self.checked else ""
         return "access_" + "_".join(str(p) for p in parts) + custom + ("_ret" if self.returns else "")
@@ -204,7 +207,8 @@ class AccessFunction:
         a = self.access
         count = 2 if a.op == "cmpxchg" else a.operands
         operands = [self._operand(w, i * (a.bits // 32), offset) for i in range(count)]
-        old = self._compare_loop(w, pointer, operands) if a.op == "custom" else emit_atomic(w, a, pointer, operands)
+        is_loop = a.op == "custom" or self.by_mode
+        old = self._compare_loop(w, pointer, operands) if is_loop else emit_atomic(w, a, pointer, operands)
         if self.returns:
             parts = [old] if a.bits == 32 else list(w.halves(old))
             for i, part in enumerate(parts):
@@ -215,17 +219,21 @@ class AccessFunction:
         seen = w.variable(
             w.emit(f"load atomic {width}, ptr {pointer.text} seq_cst, align {self.access.bits // 8}", width)
         )
+        mode = self._mode(w) if self.by_mode else None
         again, done = w.fresh("again"), w.fresh("swapped")
         w.label(again)
         old = seen.get()
         assert self.row.emit is not None
-        new = self.row.emit(Context(w, 0, self.wave_size, ""), old, *operands)
+        new = self.row.emit(Context(w, 0, self.wave_size, self.by_mode, mode=mode), old, *operands)
         assert isinstance(new, Value)
         pair = w.emit(f"cmpxchg ptr {pointer.text}, {width} {old.text}, {width} {new.text} seq_cst seq_cst", width)
         seen.set(w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 0", width))
         w.branch(w.emit(f"extractvalue {{ {width}, i1 }} {pair.text}, 1", "i1"), done, again)
         w.label(done)
         return old
+
+    def _mode(self, w: Writer) -> Mode:
+        return Mode(w.load(w.at(Value(w, "ptr", 0, "%w"), at.WAVE_MODE), "i32", 0, 4), self.by_mode)
 
     def _fault(self, w: Writer, bad: Value, chunk: Value, raw: Value, size: Value) -> None:
         lane = w.intrinsic("cttz", bad, extra="i1 true").zext("i64")

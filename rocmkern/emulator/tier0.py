@@ -331,10 +331,11 @@ class HandlerBuilder:
             payload, word = shape.size, w.buffer(4)
             w.store(shape.word, word, 4)
             function: AccessFunction = TypedAccessFunction(
-                self.row, access, space, self.wave_size, returns, self.checked, self.isa
+                self.row, access, space, self.wave_size, returns, self.checked, isa=self.isa
             )
         else:
-            function = AccessFunction(self.row, access, space, self.wave_size, returns, self.checked)
+            by_mode = self.isa if self.inst.mods.by_mode else ""
+            function = AccessFunction(self.row, access, space, self.wave_size, returns, self.checked, by_mode)
         if space == "buffer" and access.count > 1 and not (access.typed or is_to_lds(self.inst)):
             places = [regs.rows(data[0]) if data else null, regs.rows(result) if result else null]
             self._by_dword(w, regs, function, mask, *places)

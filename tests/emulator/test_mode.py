@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rocmkern.emulator.mode import DENORMALS, Translated
 from tests.emulator import device
 from tests.emulator.exact import DOWN, NEAREST, TO_ZERO, UP, lifted, rounded, total
-from tests.emulator.instructions import Bench, Dialect, bench
+from tests.emulator.instructions import Bench, Dialect, bench, knows
 
 Array = NDArray[Any]
 TARGETS = ("gfx942", "gfx1100")
@@ -159,6 +159,39 @@ def test_denormal_operands_compare_as_mode_says(target: str) -> None:
             assert got.s40 & full == full
             assert ((got.vector(10) != 0) == bool(single & 1)).all()
             assert ((got.vector(11) != 0) == bool(double & 1)).all()
+
+
+@every_target
+def test_atomics_of_lds_flush_as_mode_says(target: str) -> None:
+    """Operands and results, but not the sum of f64; what is flushed equals 0 when a swap compares."""
+    wide, has_sums_of_f64 = Dialect(target).wide, knows(target, "ds_add_f64")
+    write, read = ("ds_write", "ds_read") if wide else ("ds_store", "ds_load")
+    wait = "s_waitcnt lgkmcnt(0)"
+
+    def on_lds(bits: int, instruction: str, data: str, result: str) -> str:
+        setting = "s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s24"
+        lines = (setting, f"{write}_b{bits} v2, {data}", wait, instruction, wait, f"{read}_b{bits} {result}, v2", wait)
+        return "\n ".join(lines)
+
+    on = bench(target, {
+        "add": on_lds(32, "ds_add_f32 v2, v5", "v4", "v10"), "max": on_lds(32, "ds_max_f32 v2, v5", "v4", "v10"),
+        "double": on_lds(64, "ds_add_f64 v2, v[4:5]" if has_sums_of_f64 else "", "v[4:5]", "v[10:11]"),
+        "swap": on_lds(32, "ds_cmpst_f32 v2, v5, v6" if wide else "ds_cmpstore_f32 v2, v6, v5", "v4", "v10"),
+    })  # fmt: skip
+    least, place = np.finfo(np.float32).tiny, np.arange(on.lanes, dtype=np.uint32) * 8
+
+    def left(name: str, mode: int, *values: float) -> float:
+        given = {4 + i: alike(on, v) for i, v in enumerate(values)} | {2: place}
+        (found,) = set(on.run(name, given, scalars=(mode | 0xC,)).vector(10, np.float32).tolist())
+        return float(found)
+
+    for mode in range(4):
+        assert left("add", mode, 1.5 * least, -least) == (least / 2 if mode & 2 else 0)
+        assert left("add", mode, TINY, least) == (least + TINY if mode & 1 else least)
+        assert left("max", mode, TINY, -1) == (TINY if mode == 3 else 0)
+        assert left("swap", mode, TINY, 0, 5) == (TINY if mode & 1 else 5)
+    doubles = {4: alike(on, 1e-310, np.float64), 2: place}
+    assert (on.run("double", doubles, scalars=(0,)).vector(10, np.float64) == (1 + has_sums_of_f64) * 1e-310).all()
 
 
 @every_target

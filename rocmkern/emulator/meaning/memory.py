@@ -92,9 +92,17 @@ def _half_pairs(old: Value, data: Value, element: str) -> tuple[Value, Value]:
     return pairs[0], pairs[1]
 
 
+def _taken(c: Context, operand: Value) -> Value:
+    return c.mode.taken(operand) if c.mode else operand
+
+
+def _given(c: Context, result: Value) -> Value:
+    return c.mode.given(result) if c.mode else result
+
+
 def _packed_f16(c: Context, old: Value, data: Value) -> Result:
-    a, b = _half_pairs(old, data, "half")
-    return (a + b).bits("i32").lane(0)
+    a, b = (_taken(c, v) for v in _half_pairs(old, data, "half"))
+    return _given(c, a + b).bits("i32").lane(0)
 
 
 def round_bf16(w: Value) -> Value:
@@ -116,18 +124,23 @@ ELEMENTS: Final = {32: "float", 64: "double"}
 def _swap_if_equal(c: Context, old: Value, new: Value, comparand: Value) -> Result:
     """Zeros of both signs are equal, NaN is equal to nothing."""
     element = ELEMENTS[old.width]
-    return old.bits(element).eq(comparand.bits(element)).select(new, old)
+    return _taken(c, old.bits(element)).eq(_taken(c, comparand.bits(element))).select(new, old)
 
 
 def _add_floats(names: str, bits: int) -> None:
-    memory(names, Access("fadd", bits, element=ELEMENTS[bits]))
+    def add(c: Context, old: Value, data: Value) -> Result:
+        a, b = (_taken(c, v.bits(ELEMENTS[bits])) for v in (old, data))
+        return _given(c, a + b).as_int()
+
+    memory(names, Access("fadd", bits, element=ELEMENTS[bits]), add)
 
 
 def _order_floats(names: str, choose: Callable[[Context, Value, Value], Value], bits: int) -> None:
     """Zeros are ordered by sign, and a number wins over a NaN, which LLVM's atomics do not promise."""
 
     def emit(c: Context, old: Value, data: Value) -> Result:
-        return choose(c, old.bits(ELEMENTS[bits]), data.bits(ELEMENTS[bits])).as_int()
+        a, b = (_taken(c, v.bits(ELEMENTS[bits])) for v in (old, data))
+        return _given(c, choose(c, a, b)).as_int()
 
     emit.__name__ = choose.__name__
     memory(names, Access("custom", bits), emit)

@@ -22,6 +22,7 @@ INDEPENDENT: Final = (
     "v_dot", "v_cvt_scalef32_", "v_cvt_sr_", "v_cvt_pk_fp8_", "v_cvt_pk_bf8_", "v_cvt_f32_fp8", "v_cvt_f32_bf",
     "v_cvt_pk_bf16_", "v_cmp_class_", "v_cmpx_class_", "v_trig_preop_",
 )  # fmt: skip
+KEEPING: Final = frozenset({"ds_add_f64", "ds_add_rtn_f64"})
 HALVES: Final = frozenset(
     {"v_cvt_pkrtz_f16_f32", "v_cvt_pk_rtz_f16_f32", "s_cvt_pk_rtz_f16_f32", "v_cvt_pk_f16_f32"}
 )  # two f16 in 32 bits
@@ -33,6 +34,9 @@ OPERATIONS: Final = {"fadd": 2, "fsub": 2, "fmul": 2, "fma": 3}  # → operands
 @cache
 def depends_on_mode(row: Row) -> bool:
     """Whether MODE makes a difference to an instruction."""
+    if row.unit == "memory":
+        # of atomics those of LDS, which flush denormals but always round to nearest
+        return row.name.startswith("ds_") and row.name.endswith(("_f16", "_f32", "_f64")) and row.name not in KEEPING
     tokens = {t.removeprefix("^") for t in (*row.sources, *row.destinations)}
     return bool(tokens & FLOATS) and not row.name.startswith(INDEPENDENT)
 
