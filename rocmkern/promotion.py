@@ -53,13 +53,22 @@ KINDS: Final[dict[str, frozenset[DType]]] = {
 }
 
 
+_RANK: Final = ("bool", "unsigned", "signed", "float", "complex")
+
+
+def is_no_lower_kind(dtype: DType, than: DType) -> bool:
+    """Whether values of one dtype go into another that may be narrower, but not of a lower kind, as NumPy's
+    `casting="same_kind"` has it.
+    """
+    return _RANK.index(dtype.kind) >= _RANK.index(than.kind)
+
+
 @cache
 def promote(a: DType, b: DType) -> DType:
     """The common dtype of two. Raises DTypeError for uint64 with a signed integer."""
     if a is b:
         return a
-    rank = ("bool", "unsigned", "signed", "float", "complex")
-    low, high = sorted((a, b), key=lambda d: (rank.index(d.kind), d.itemsize))
+    low, high = sorted((a, b), key=lambda d: (_RANK.index(d.kind), d.itemsize))
     if high.is_complex and low.is_float:
         return complex128 if low.itemsize > part_of(high).itemsize else high
     if low.kind == "bool" or (high.kind in ("float", "complex") and low.kind != high.kind):

@@ -15,7 +15,16 @@ from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.prepared import Key, found, number_key
-from rocmkern.promotion import DEFAULT_FLOAT, Real, Scalar, check_range, promote, promote_scalar, python_number
+from rocmkern.promotion import (
+    DEFAULT_FLOAT,
+    Real,
+    Scalar,
+    check_range,
+    is_no_lower_kind,
+    promote,
+    promote_scalar,
+    python_number,
+)
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
 
@@ -288,16 +297,16 @@ def destination(out: Tensor | None, shape: Shape, dtype: DType, device: Device, 
 
 
 def finish(operation: str, result: Tensor, out: Tensor | None) -> Tensor:
-    """The result, in `out` where one was given.
+    """The result, in `out` and its dtype where one was given.
 
-    Raises ShapeError where `out` has another shape or is elsewhere, DTypeError where it has another dtype.
+    Raises ShapeError where `out` has another shape or is elsewhere, DTypeError where its dtype is of a lower kind.
     """
     if out is None or out is result:
         return result
     same_device(operation, result.device, as_tensor(f"{operation}, out", out))
-    if out.dtype is not result.dtype:
+    if not is_no_lower_kind(out.dtype, result.dtype):
         raise DTypeError(f"{operation}: the result is {result.dtype}, out is {out.dtype}; cast an operand first")
     if out.shape != result.shape:
         raise ShapeError(f"{operation}: the result has shape {result.shape}, out has {out.shape}")
-    write(result, out)
+    write(cast(result, out.dtype), out)
     return out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import threading
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -129,7 +131,7 @@ def test_complex_functions_of_real_numbers(dtype: DType) -> None:
 
 
 def test_results_in_memory_that_is_there() -> None:
-    """out= is written and returned, strided ones too; another shape or dtype is refused."""
+    """out= is written and returned, strided ones too; another shape or a dtype of a lower kind is refused."""
     x = np.arange(6.0).reshape(2, 3)
     t, out = rk.asarray(x), rk.zeros((2, 3), dtype=rk.float64)
     assert rk.add(t, 1.0, out=out) is out and out.tolist() == (x + 1).tolist()
@@ -138,8 +140,48 @@ def test_results_in_memory_that_is_there() -> None:
     assert wide.tolist() == [[1, 0, 1, 0, 1, 0]] * 2
     with pytest.raises(ShapeError, match="out has"):
         rk.add(t, 1.0, out=rk.zeros((3,), dtype=rk.float64))
-    with pytest.raises(DTypeError, match="out is float32"):
-        rk.add(t, 1.0, out=rk.zeros((2, 3)))
+    with pytest.raises(DTypeError, match="out is int64"):
+        rk.add(t, 1.0, out=rk.zeros((2, 3), dtype=rk.int64))
+
+
+IN_PLACE = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv, "//=": operator.ifloordiv,
+    "%=": operator.imod, "**=": operator.ipow, "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor,
+    "<<=": operator.ilshift, ">>=": operator.irshift, "@=": operator.imatmul,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place_results_go_into_narrower_dtypes(name: str) -> None:
+    """Wherever NumPy casts the result back; where it refuses, so do we, and the tensor stays."""
+    operation = IN_PLACE[name]
+    dtypes = (rk.int8, rk.int64, rk.uint8, rk.float32, rk.float64, rk.complex64)
+    pairs = [*product(dtypes, dtypes), (rk.bool, rk.int8), (rk.int8, rk.bool)]
+    for dtype, other in pairs:
+        for y in (np.array([[2, 3], [1, 2]], other.numpy), other.numpy.type(3)):
+            if name == "@=" and not y.ndim:
+                continue
+            x = np.array([[5, 7], [9, 4]], dtype.numpy)
+            t, u = rk.asarray(x), rk.asarray(y) if y.ndim else y
+            given = t
+            try:
+                x = operation(x, y)
+            except TypeError:
+                with pytest.raises(TypeError):
+                    operation(t, u)
+            else:
+                t = operation(t, u)
+            assert t is given and t.dtype is dtype
+            np.testing.assert_allclose(t.numpy(), x, rtol=1e-6, err_msg=f"{dtype} {name} {other}")
+
+
+def test_in_place_results_of_another_shape_are_refused() -> None:
+    x = rk.ones((3,))
+    with pytest.raises(ValueError, match="out has"):
+        x += rk.ones((2, 3))
+    with pytest.raises(ValueError, match="out has"):
+        x *= rk.ones((2, 3), dtype=rk.float64)
+    assert x.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("dtype", [d for d in WIDE if d.kind != "bool"], ids=lambda d: d.short)
