@@ -33,10 +33,11 @@ struct Ids {
         return is_inside(id, bound) ? static_cast<u64>(static_cast<i64>(id)) : bound;
     }
 
-    // The same of contiguous indices in two steps, which keep them as narrow as they are.
+    // The same of contiguous indices in steps, so that loads of several are in flight, each as narrow as it is.
     using Id = I;
     static constexpr Id nowhere = highest<I>();
-    RK_DEVICE Id read(u64 j, u64) const { return data[j]; }
+    RK_DEVICE Id read(u64 j) const { return data[j]; }
+    RK_DEVICE Id checked(Id id, u64, u64) const { return id; }
     RK_DEVICE static bool leads(Id id, u64 bound) { return is_inside(id, bound); }
 };
 
@@ -49,8 +50,7 @@ struct ReportedIds {
     const u64 *info;
     IdStatus *status;
 
-    RK_DEVICE ReportedIds(const u8 *data, i32 type, u64 *status_, u64 count_ = 0, u64 num_dims_ = 0,
-                          const u64 *info_ = nullptr)
+    RK_DEVICE ReportedIds(const u8 *data, i32 type, u64 *status_, u64 count_, u64 num_dims_, const u64 *info_)
         : ids{data, type}, count(count_), num_dims(num_dims_), info(info_),
           status(reinterpret_cast<IdStatus *>(status_)) {}
     RK_DEVICE u64 offset(u64 j) const {
@@ -64,10 +64,26 @@ struct ReportedIds {
         return found;
     }
     RK_DEVICE u64 place(u64 j, u64 bound) const { return place_at(offset(j), j, bound); }
+};
+
+// The same of contiguous i64 in steps.
+struct ReportedSteps {
+    const i64 *data;
+    IdStatus *status;
+
+    RK_DEVICE ReportedSteps(const i64 *data_, u64 *status_)
+        : data(data_), status(reinterpret_cast<IdStatus *>(status_)) {}
 
     using Id = u64;
     static constexpr Id nowhere = no_position;
-    RK_DEVICE Id read(u64 j, u64 bound) const { return place_at(j, j, bound); }
+    RK_DEVICE Id read(u64 j) const { return static_cast<u64>(data[j]); }
+    RK_DEVICE Id checked(Id id, u64 j, u64 bound) const {
+        const u64 found = id + (static_cast<i64>(id) < 0 ? bound : 0);
+        if (found >= bound && status != nullptr) {
+            report(status, j, [this](u64 i) { return data[i]; });
+        }
+        return found;
+    }
     RK_DEVICE static bool leads(Id id, u64 bound) { return id < bound; }
 };
 
@@ -155,7 +171,8 @@ RK_DEVICE void select_units(u64 units, const Indices &ids, const Rows<Bits> &row
 }
 
 template <typename Indices, typename Bits>
-RK_DEVICE void index_select(u64 numel, const Indices &ids, const Bits *inp, Bits *out, u64 left, u64 src_dim, u64 right) {
+RK_DEVICE void index_select(u64 numel, const Indices &ids, const Bits *inp, Bits *out, u64 left, u64 src_dim,
+                            u64 right) {
     const Rows<Bits> rows(right, inp, out);
     const u64 units = rows.width == 1 ? numel : numel / (vector_bytes / sizeof(Bits));
     if (block_size_y() == 1 && rows.right < block_size_x()) {
@@ -232,11 +249,19 @@ RK_DEVICE void scatter(const Indices &ids, const T *inp, T *out, u64 left, u64 s
         for (u64 j = 0; j < src_dim; j += writes_in_flight) {
             typename Indices::Id id[writes_in_flight];
             T value[writes_in_flight];
+            u64 at[writes_in_flight];
 #pragma unroll
             for (u32 w = 0; w < writes_in_flight; ++w) {
-                const u64 at = j + w < src_dim ? source + (j + w) * right : source;
-                id[w] = j + w < src_dim ? ids.read(PerElement ? at : j + w, dst_dim) : Indices::nowhere;
-                value[w] = inp[at];
+                const u64 element = j + w < src_dim ? source + (j + w) * right : source;
+                at[w] = PerElement ? element : j + w;
+                id[w] = j + w < src_dim ? ids.read(at[w]) : Indices::nowhere;
+                value[w] = inp[element];
+            }
+#pragma unroll
+            for (u32 w = 0; w < writes_in_flight; ++w) {
+                if (j + w < src_dim) {
+                    id[w] = ids.checked(id[w], at[w], dst_dim);
+                }
             }
             T old[writes_in_flight] = {};
             if constexpr (Join<T>::reads) {
@@ -448,9 +473,9 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
         gather_strided(at, inp, out, src_dim, src_stride);                                                       \
     }
 #define INDEX_COPY(Bits)                                                                                         \
-    RK_KERNEL index_copy_##Bits(i32 id_type, const u8 *ids, u64 ids_dim, const Bits *inp, Bits *out, u64 left,   \
+    RK_KERNEL index_copy_##Bits(const i64 *ids, u64 ids_dim, const Bits *inp, Bits *out, u64 left,               \
                                 u64, u64 dst_dim, u64 right, u64 *status) {                                      \
-        scatter<false, Set>(ReportedIds(ids, id_type, status), inp, out, left, ids_dim, dst_dim, right);         \
+        scatter<false, Set>(ReportedSteps(ids, status), inp, out, left, ids_dim, dst_dim, right);                \
     }
 #define INDEX_ADD(I, T)                                                                                          \
     RK_KERNEL ia_##I##_##T(const I *ids, u64 ids_dim, const T *inp, T *out, u64 left, u64, u64 dst_dim,          \
@@ -472,14 +497,14 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
         scatter<true, Add>(Ids<I>{ids}, inp, out, left, src_dim, dst_dim, right);                                \
     }
 #define REPORTING_SCATTER(Bits)                                                                                  \
-    RK_KERNEL scatter_##Bits(i32 id_type, const u8 *ids, const Bits *inp, Bits *out, u64 left, u64 src_dim,      \
+    RK_KERNEL scatter_##Bits(const i64 *ids, const Bits *inp, Bits *out, u64 left, u64 src_dim,                  \
                              u64 dst_dim, u64 right, u64 *status) {                                              \
-        scatter<true, Set>(ReportedIds(ids, id_type, status), inp, out, left, src_dim, dst_dim, right);          \
+        scatter<true, Set>(ReportedSteps(ids, status), inp, out, left, src_dim, dst_dim, right);                 \
     }
 #define REPORTING_SCATTER_ADD(T)                                                                                 \
-    RK_KERNEL scatter_add_##T(i32 id_type, const u8 *ids, const T *inp, T *out, u64 left, u64 src_dim,           \
+    RK_KERNEL scatter_add_##T(const i64 *ids, const T *inp, T *out, u64 left, u64 src_dim,                       \
                               u64 dst_dim, u64 right, u64 *status) {                                             \
-        scatter<true, Add>(ReportedIds(ids, id_type, status), inp, out, left, src_dim, dst_dim, right);          \
+        scatter<true, Add>(ReportedSteps(ids, status), inp, out, left, src_dim, dst_dim, right);                 \
     }
 #define CHECK_IDS(I)                                                                                             \
     RK_KERNEL check_ids_##I(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, i64 *out,       \

@@ -13,7 +13,7 @@ from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, operand, same_device
 from rocmkern.ops.faults import checked_ids, under_check
-from rocmkern.ops.fused import Writes, id_type
+from rocmkern.ops.fused import Writes
 from rocmkern.ops.indexing import index_tensor
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
@@ -145,16 +145,19 @@ def _write(operation: str, result: Tensor, at: int, indices: Tensor, source: Ten
     if not source.size:
         checked_ids(indices, result.shape[at], at, operation)
         return
-    ids, extents = packed(indices), _extents(result, at, source.shape[at])
-    columns, counts = extents[0] * extents[3], (ids.size,) if slices else ()
+    extents = _extents(result, at, source.shape[at])
     symbol = f"{operation}_{result.dtype.short}" if operation == "scatter_add" else f"{operation}_u{result.dtype.bits}"
-    write = kernel(result.device, symbol)
-    under_check(
-        ids, result.shape[at], at, operation,
-        lambda status: write(
-            columns, id_type(ids), ids.address, *counts, source.address, result.address, *extents, status
-        ),
-    )  # fmt: skip
+
+    def write(ids: Tensor, status: int = 0) -> None:
+        counts, addresses = (ids.size,) if slices else (), (source.address, result.address)
+        units = extents[0] * extents[3]
+        kernel(result.device, symbol)(units, ids.address, *counts, *addresses, *extents, status)
+
+    if indices.dtype is int64:
+        ids = packed(indices)
+        under_check(ids, result.shape[at], at, operation, lambda status: write(ids, status))
+    else:
+        write(checked_ids(indices, result.shape[at], at, operation))
 
 
 def _places(ids: Tensor, extents: tuple[int, int, int, int]) -> Tensor:

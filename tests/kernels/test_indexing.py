@@ -234,32 +234,29 @@ def written(before: Array, places: Array, inp: Array, *, adds: bool) -> Array:
     return result
 
 
-@pytest.mark.parametrize("i", ["u8", "i16", "i64"])
 @pytest.mark.parametrize("short", NAMES)
-def test_writing_reports_the_first_index_outside(device: Device, i: str, short: str) -> None:
+def test_writing_reports_the_first_index_outside(device: Device, short: str) -> None:
     """As reading does; what the other indices name is written."""
     rng = np.random.default_rng(14)
-    index, dtype, left, count, bound, right = BY_SHORT[i], BY_SHORT[short], 2, 9, 7, 3
-    kind = index.itemsize * (-1 if index.kind == "signed" else 1)
+    dtype, left, count, bound, right = BY_SHORT[short], 2, 9, 7, 3
     inp, before = (small_numbers(rng, dtype, (left, n, right)) for n in (count, bound))
     for outside in ([], [40, 22, 31]):
-        flat = rng.integers(-bound if index.kind == "signed" else 0, bound, inp.size).astype(index.numpy)
-        flat[outside] = [bound, 100, 99][: len(outside)]
+        flat = rng.integers(-bound, bound, inp.size)
+        flat[outside] = [bound, -bound - 1, 2**40][: len(outside)]
         places, told = reported(flat.reshape(inp.shape), bound)
         out, status = before.copy(), CLEAN.copy()
-        ids, extents = (kind, memory_of(flat)), (left, count, bound, right)
-        run(device, f"scatter_add_{short}", *ids, inp, out, *extents, status, grid=1, block=64)
+        extents = (left, count, bound, right)
+        run(device, f"scatter_add_{short}", flat, inp, out, *extents, status, grid=1, block=64)
         assert not unequal(out, written(before, places, inp, adds=True)) and status[:2].tolist() == told
         if short not in ("u8", "u16", "u32", "u64"):
             continue
         out, status = before.copy(), CLEAN.copy()
-        run(device, f"scatter_{short}", *ids, inp, out, *extents, status, grid=1, block=64)
+        run(device, f"scatter_{short}", flat, inp, out, *extents, status, grid=1, block=64)
         assert not unequal(out, written(before, places, inp, adds=False)) and status[:2].tolist() == told
         lines = flat[20 : 20 + count].copy()
         places, told = reported(lines, bound)
         out, status = before.copy(), CLEAN.copy()
-        ids = (kind, memory_of(lines), count)
-        run(device, f"index_copy_{short}", *ids, inp, out, *extents, status, grid=1, block=64)
+        run(device, f"index_copy_{short}", lines, count, inp, out, *extents, status, grid=1, block=64)
         places = np.broadcast_to(places[:, None], inp.shape)
         assert not unequal(out, written(before, places, inp, adds=False)) and status[:2].tolist() == told
 
@@ -379,7 +376,7 @@ def test_rows_beyond_four_billion_elements(device: Device) -> None:
 
     launch("is_i64_u8", right, 1, None, ids, memory, out, 1, rows, 1, right)
     assert (out.copy_to_host() == row).all()
-    launch("index_copy_u8", -8, ids, 1, out, memory.at(0), 1, 1, rows, right, None)
+    launch("index_copy_u8", ids, 1, out, memory.at(0), 1, 1, rows, right, None)
     written = np.empty(right, np.uint8)
     memory.copy_to_host(written, offset_bytes=last)
     assert (written == row).all()

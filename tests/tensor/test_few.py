@@ -312,8 +312,8 @@ def test_reading_many_at_indices_is_one_launch_too() -> None:
 
 
 def test_writing_many_at_indices_is_a_copy_and_a_launch() -> None:
-    """It checks the indices that it writes at."""
-    m, ids = rk.reshape(rk.arange(12.0), (3, 4)), rk.asarray([[2, 0, 1, -1]], dtype=rk.int8)
+    """It checks the int64 indices that it writes at."""
+    m, ids = rk.reshape(rk.arange(12.0), (3, 4)), rk.asarray([[2, 0, 1, -1]])
     with as_of_many(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(scatter, "_ENOUGH_COLUMNS", 1)
         assert_launches(2, lambda: rk.scatter(m, ids, m[:1], axis=0))

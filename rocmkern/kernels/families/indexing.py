@@ -26,6 +26,7 @@ from rocmkern.kernels.families.fused import ANY_IDS, BITS
 _IDS: Final = (dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64)
 _SOURCE_EXTENTS: Final = tuple(map(scalar, ("left", "src_dim", "ids_dim", "right")))
 _TARGET_EXTENTS: Final = tuple(map(scalar, ("left", "src_dim", "dst_dim", "right")))
+_WIDE_IDS: Final = source("ids", dtypes.int64)
 _STATUS: Final = Parameter("status", "inout", dtypes.uint64, nullable=True)
 
 
@@ -59,19 +60,21 @@ def _index_add_sorted(t: DType) -> KernelSpec:
 
 
 def _reporting(t: DType) -> Iterator[KernelSpec]:
-    """Reading and writing at indices of any type, which are checked."""
+    """Reading at indices of any type, and writing at i64, which are checked."""
     tensors = (*LAYOUT, *ANY_IDS, source("inp", t), result("out", t))
     yield _spec(f"select_{t.short}", (*tensors, *_SOURCE_EXTENTS, _STATUS), "SELECT", t.short)
     strided = (*tensors, scalar("src_dim"), scalar("src_stride"), _STATUS)
     yield _spec(f"gather_strided_{t.short}", strided, "GATHER_STRIDED", t.short)
-    written = (source("inp", t), changed("out", t), *_TARGET_EXTENTS, _STATUS)
-    yield _spec(f"index_copy_{t.short}", (*ANY_IDS, scalar("ids_dim"), *written), "INDEX_COPY", t.short)
-    yield _spec(f"scatter_{t.short}", (*ANY_IDS, *written), "REPORTING_SCATTER", t.short)
+    yield _spec(f"index_copy_{t.short}", (_WIDE_IDS, scalar("ids_dim"), *_written(t)), "INDEX_COPY", t.short)
+    yield _spec(f"scatter_{t.short}", (_WIDE_IDS, *_written(t)), "REPORTING_SCATTER", t.short)
+
+
+def _written(t: DType) -> tuple[Parameter, ...]:
+    return source("inp", t), changed("out", t), *_TARGET_EXTENTS, _STATUS
 
 
 def _reporting_scatter_add(t: DType) -> KernelSpec:
-    written = (source("inp", t), changed("out", t), *_TARGET_EXTENTS, _STATUS)
-    return _spec(f"scatter_add_{t.short}", (*ANY_IDS, *written), "REPORTING_SCATTER_ADD", t.short)
+    return _spec(f"scatter_add_{t.short}", (_WIDE_IDS, *_written(t)), "REPORTING_SCATTER_ADD", t.short)
 
 
 def _check_ids(i: DType) -> KernelSpec:
