@@ -2,8 +2,8 @@
 
 Bits 0 to 1 say how f32 rounds, 2 to 3 how f16 and f64 do: 0 to nearest even, 1 up, 2 down, 3 toward zero. Bits 4 to 5
 (f32) and 6 to 7 (f16 and f64) keep denormal operands and denormal results. Bit 8 lets clamp take NaN to 0, bit 9 lets
-minimum and maximum give a signalling NaN (gfx12 has neither bit, and does both), bit 23 holds an f16 that overflows at
-the largest number.
+minimum and maximum give a signalling NaN (gfx12 has neither bit, and does both), bit 23 holds f16 and floats of eight
+bits that overflow at the largest number.
 """
 
 from __future__ import annotations

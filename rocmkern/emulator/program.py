@@ -22,6 +22,7 @@ from rocmkern.emulator.launch import Descriptor
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, IEEE, ROUNDING, SINGLES, FloatMode, Translated, usual
 from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
+from rocmkern.emulator.scheduler import HAS_MXCSR
 from rocmkern.emulator.threads import Threads
 from rocmkern.emulator.tier1 import Hot, UnitBuilder
 from rocmkern.emulator.translation import Translation
@@ -151,7 +152,7 @@ class Program:
             not is_own or any(sets_mode(i, initial) for i in self._instructions(kernel))
         ):
             return FloatMode(initial, Translated.BY_MODE)
-        if initial & (ROUNDING | DENORMALS | 1 << HALF_OVERFLOW) == DENORMALS ^ SINGLES:
+        if HAS_MXCSR and initial & (ROUNDING | DENORMALS | 1 << HALF_OVERFLOW) == DENORMALS ^ SINGLES:
             doubles = words.may_use_doubles()
             doubles = doubles and (not is_own or any("f64" in i.name for i in self._instructions(kernel)))
             if not doubles:

@@ -360,6 +360,6 @@ define i32 @run(ptr %worker) {
   ret i32 %result
 }
 """
-_IS_X86: Final = platform.machine().lower() in ("x86_64", "amd64")
+HAS_MXCSR: Final = platform.machine().lower() in ("x86_64", "amd64")
 
-RUN: Final = Code("run", _BEGIN_GROUP + _RUN + (_WITH_FLOAT_MODE if _IS_X86 else _AS_IT_IS), {})
+RUN: Final = Code("run", _BEGIN_GROUP + _RUN + (_WITH_FLOAT_MODE if HAS_MXCSR else _AS_IT_IS), {})

@@ -32,20 +32,24 @@ def numbers(rng: np.random.Generator, lanes: int) -> np.ndarray[tuple[int], np.d
 @settings(max_examples=10, deadline=None)
 @given(seed=seeds)
 def test_narrowed_to_nearest(target: str, name: str, seed: int) -> None:
-    """Into the half that op_sel selects; the other half stays."""
-    on = bench(
-        target, {h: f"v_cvt_pk_{name}_f32 v10, v2, v4{s}" for h, s in (("low", ""), ("high", " op_sel:[0,0,1]"))}
-    )
+    """Into the half that op_sel selects; the other half stays. MODE's bit 23 holds what is too large."""
+    text = f"v_cvt_pk_{name}_f32 v10, v2, v4"
+    held = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1\n {text}"
+    on = bench(target, {"low": text, "high": f"{text} op_sel:[0,0,1]", "held": held})
     rng = np.random.default_rng(seed)
     a, b = numbers(rng, on.lanes), numbers(rng, on.lanes)
     old = rng.integers(0, 2**32, on.lanes, np.uint32)
     with np.errstate(all="ignore"):
         codes = [v.astype(FORMATS[target, name]) for v in (a, b)]
-    for half in ("low", "high"):
+    for half in ("low", "high", "held"):
         got = on.run(half, {2: a, 4: b, 10: old}).vector(10)
-        new, kept = (got & 0xFFFF, got >> 16) if half == "low" else (got >> 16, got & 0xFFFF)
-        np.testing.assert_array_equal(kept, old >> 16 if half == "low" else old & 0xFFFF)
-        for i, wanted in enumerate(codes):
+        new, kept = (got >> 16, got & 0xFFFF) if half == "high" else (got & 0xFFFF, got >> 16)
+        np.testing.assert_array_equal(kept, old & 0xFFFF if half == "high" else old >> 16)
+        for i, (value, wanted) in enumerate(zip((a, b), codes, strict=True)):
+            if half == "held":
+                over = np.isfinite(value) & ~np.isfinite(wanted.astype(np.float32))
+                largest = ml_dtypes.finfo(wanted.dtype).max
+                wanted = np.where(over, np.where(value < 0, -largest, largest), wanted).astype(wanted.dtype)
             found = (new >> 8 * i & 0xFF).astype(np.uint8).view(FORMATS[target, name])
             np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
 

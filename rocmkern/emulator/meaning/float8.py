@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Context, Result, valu
+from rocmkern.emulator.mode import HALF_OVERFLOW
 
 
 @frozen
@@ -81,8 +82,11 @@ for _name in EIGHT:
         return to_single(c, codes, name), to_single(c, codes.lshr(8), name)
 
 
-def from_double(a: Value, shape: Format, random: Value | None = None) -> Value:
-    """The code, in an i32, of an f64 rounded to nearest even, or up as often as `random` (32 bits) asks for."""
+def from_double(a: Value, shape: Format, random: Value | None = None, holds: Value | None = None) -> Value:
+    """The code, in an i32, of an f64 rounded to nearest even, or up as often as `random` (32 bits) asks for.
+
+    `holds` (i1): a number that is too large becomes the largest, though infinity does not.
+    """
     w, size = a.writer, a.as_int() & 0x7FFFFFFFFFFFFFFF
     zero = size.like(0)
     exponent = size.lshr(52) - (1023 - shape.bias + 1)  # 0: that of the smallest normal number
@@ -97,7 +101,10 @@ def from_double(a: Value, shape: Format, random: Value | None = None) -> Value:
     code = w.intrinsic("smax", exponent, zero).shl(shape.mantissa) + (mantissa + up).lshr(lost)
     kept = code.compare("ule", shape.largest) & size.compare("ult", 0x7FF0000000000000)
     is_nan = size.compare("ugt", 0x7FF0000000000000)
-    code = is_nan.select(zero.like(shape.nan), kept.select(code, shape.over)).trunc("i32")
+    over: Value | int = shape.over
+    if holds is not None:
+        over = (size.compare("ult", 0x7FF0000000000000) & holds).select(zero.like(shape.largest), over)
+    code = is_nan.select(zero.like(shape.nan), kept.select(code, over)).trunc("i32")
     digits = shape.mantissa + shape.exponent
     sign = a.as_int().lshr(63 - digits).trunc("i32") & (1 << digits)
     return code.eq(0).select(code, code | sign) if shape.nan == 0x80 else code | sign
@@ -105,7 +112,8 @@ def from_double(a: Value, shape: Format, random: Value | None = None) -> Value:
 
 def from_single(c: Context, a: Value, name: str, random: Value | None = None) -> Value:
     """The same of an f32, in the target's 8 bits."""
-    return from_double(a.cast("fpext", "double"), (FNUZ if is_fnuz(c) else EIGHT)[name], random)
+    holds = c.mode.bit(HALF_OVERFLOW) if c.mode else None
+    return from_double(a.cast("fpext", "double"), (FNUZ if is_fnuz(c) else EIGHT)[name], random, holds)
 
 
 for _name in EIGHT:

@@ -19,8 +19,8 @@ from rocmkern.emulator.mode import HALF_OVERFLOW
 FLOATS: Final = frozenset({"f16", "f32", "f64", "mix"})
 # Exact, of formats that MODE says nothing of, or with rules of their own.
 INDEPENDENT: Final = (
-    "v_dot", "v_cvt_scalef32_", "v_cvt_sr_", "v_cvt_pk_fp8_", "v_cvt_pk_bf8_", "v_cvt_f32_fp8", "v_cvt_f32_bf",
-    "v_cvt_pk_bf16_", "v_cmp_class_", "v_cmpx_class_", "v_trig_preop_",
+    "v_dot", "v_cvt_scalef32_", "v_cvt_sr_f16_", "v_cvt_sr_bf16_", "v_cvt_f32_fp8", "v_cvt_f32_bf", "v_cvt_pk_bf16_",
+    "v_cmp_class_", "v_cmpx_class_", "v_trig_preop_",
 )  # fmt: skip
 KEEPING: Final = frozenset({"ds_add_f64", "ds_add_rtn_f64"})
 HALVES: Final = frozenset(
