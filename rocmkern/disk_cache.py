@@ -23,7 +23,8 @@ from rocmkern.paths import cache_folder, write_whole
 LIMIT_VARIABLE: Final = "ROCMKERN_CACHE_MB"
 LIMIT_MB: Final = 512
 SPARED_S: Final = 60.0  # for who was told a file's place to open it, and for who writes one
-SHARE: Final = 16  # a process looks at a folder again when it has written this part of the limit
+LOOK_EVERY_S: Final = 60.0  # until some process that writes looks how large a folder is
+SHARE: Final = 16  # one that has written this part of the limit looks sooner
 SUFFIX: Final = ".kept"
 DIGEST_BYTES: Final = 16
 _unseen = defaultdict[Path, int](int)  # folder → bytes written since its size was looked at
@@ -64,8 +65,9 @@ class DiskCache:
     def keep(self, key: str, data: bytes) -> bool:
         """Whether the bytes could be kept. Of several writers one wins."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path(key), _digest(data) + data)
+            path = self._path(key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, _digest(data) + data)
         except OSError:
             return False
         self.bound(len(data))
@@ -74,11 +76,22 @@ class DiskCache:
     def bound(self, written: int) -> None:
         """Drop what was used longest ago, if the folder may have outgrown its limit by what was `written` to it."""
         limit = limit_bytes()
-        known = self.folder in _unseen
         _unseen[self.folder] += written
-        if not known or _unseen[self.folder] > limit // SHARE:
+        if _unseen[self.folder] > limit // SHARE or self._is_due():
             _unseen[self.folder] = 0
             prune(self.folder, limit)
+
+    def _is_due(self) -> bool:
+        """Whether no process has looked lately; then this one is to."""
+        mark = self.folder / "bounded"
+        try:
+            is_due = time.time() - mark.stat().st_mtime > LOOK_EVERY_S
+        except OSError:
+            is_due = True
+        if is_due:
+            with suppress(OSError):
+                mark.touch()
+        return is_due
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{SUFFIX}"
@@ -98,29 +111,29 @@ def prune(folder: Path, limit: int) -> None:
     nobody opens twice.
     """
     total, young = 0, time.time() - SPARED_S
-    for last, size, paths in sorted(_groups(folder), reverse=True):
+    for last, size, paths in sorted(_groups(str(folder)), reverse=True):
         total += size
-        is_unfinished, is_spared = paths[0].name.startswith("."), last > young and paths[0].suffix != SUFFIX
-        if (total > limit or is_unfinished) and not is_spared:
+        first = os.path.basename(paths[0])
+        if (total > limit or first.startswith(".")) and (last <= young or first.endswith(SUFFIX)):
             for path in reversed(paths):
                 with suppress(OSError):
-                    path.unlink(missing_ok=True)
+                    os.unlink(path)
 
 
-def _groups(folder: Path) -> Iterator[tuple[float, int, list[Path]]]:
+def _groups(folder: str) -> Iterator[tuple[float, int, list[str]]]:
     """Files that go together: when one of them was last used, their size, their paths."""
-    for parent, _, names in os.walk(folder):
-        together = defaultdict[str, list[str]](list)
-        for name in sorted(names):
-            stem = name.rpartition(".")[0]
-            together[stem if stem in together else name].append(name)
-        for group in together.values():
-            last, size, paths = 0.0, 0, [Path(parent, name) for name in group]
-            for path in paths:
-                with suppress(OSError):
-                    status = path.stat()
-                    last, size = max(last, status.st_mtime), size + status.st_size
-            yield last, size, paths
+    together = dict[str, list[os.DirEntry[str]]]()
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _groups(entry.path)
+                continue
+            stem = entry.name.rpartition(".")[0]
+            together.setdefault(stem if stem in together else entry.name, []).append(entry)
+    for group in together.values():
+        with suppress(OSError):
+            status = [entry.stat() for entry in group]
+            yield max(s.st_mtime for s in status), sum(s.st_size for s in status), [entry.path for entry in group]
 
 
 def _digest(data: bytes) -> bytes:

@@ -50,7 +50,7 @@ def test_processes_write_the_same_folder(cache: DiskCache) -> None:
     running = [subprocess.Popen([*command, str(n)], env=environment, cwd=Path.cwd()) for n in range(2)]
     assert [process.wait(60) for process in running] == [0, 0]
     left = list(cache.folder.iterdir())
-    assert {path.suffix for path in left} == {".kept"}
+    assert {path.suffix or path.name for path in left} == {".kept", "bounded"}
     assert sum(path.stat().st_size for path in left) <= 0.02 * 2**20 * (1 + 2 / disk_cache.SHARE)
 
 
@@ -85,7 +85,7 @@ def test_damaged_entries_count_as_missing(cache: DiskCache, damage: object) -> N
     """Cut off, empty, or with one bit changed; what is kept then replaces them."""
     assert callable(damage)
     assert cache.keep("a", b"content")
-    (file,) = cache.folder.iterdir()
+    (file,) = cache.folder.glob("*.kept")
     file.write_bytes(damage(file.read_bytes()))
     assert cache.fetch("a") is None
     assert cache.keep("a", b"content")
@@ -128,7 +128,7 @@ def test_disk_that_is_full(cache: DiskCache) -> None:
     """What does not fit is not kept, and its part that did takes no room."""
     assert cache.keep("small", bytes(100))
     assert not cache.keep("large", bytes(10_000))
-    assert names(cache.folder) == {"small.kept"}
+    assert names(cache.folder) == {"small.kept", "bounded"}
 
 
 def test_remains_of_a_process_that_died(cache: DiskCache) -> None:
@@ -140,7 +140,19 @@ def test_remains_of_a_process_that_died(cache: DiskCache) -> None:
     assert remains.exists()
     aged(remains, 100)
     prune(cache.folder, 1 << 20)
-    assert names(cache.folder) == {"a.kept"}
+    assert names(cache.folder) == {"a.kept", "bounded"}
+
+
+def test_processes_that_write_little_bound_it_too(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a minute one of those that write looks at the folder."""
+    monkeypatch.setenv(LIMIT_VARIABLE, "0.1")
+    for n in range(30):
+        assert cache.keep(str(n), bytes(5000))
+        disk_cache._unseen.clear()  # as if each was a process
+    assert len(names(cache.folder)) == 31
+    aged(cache.folder / "bounded", 100)
+    assert cache.keep("last", bytes(5000))
+    assert 15 < len(names(cache.folder)) <= 21
 
 
 def test_limit_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,12 @@ class Library:
     def load_scheduler(self) -> int:
         """Address of `run`."""
         address = self.native.address("run")
+        if address is None and self.native.recall("scheduler"):
+            address = self.native.address("run")
         if address is None:
-            self.native.ensure({c.symbol: _same(c) for c in (scheduler.RECORD_FAULT, shadow.code(), scheduler.RUN)})
+            codes = (scheduler.RECORD_FAULT, shadow.code(), scheduler.RUN)
+            self.native.ensure({c.symbol: _same(c) for c in codes})
+            self.native.keep("scheduler", [c.symbol for c in codes], True)
             address = self.native.address("run")
             assert address is not None
         return address
@@ -57,21 +61,12 @@ class Library:
         needs = (*sorted(handler.accesses), *sorted(handler.supports))
         return Code(symbol, handler.text, handler.declarations, needs, handler.globals, builder.level)
 
-    def units(self, key: str, builders: list[UnitBuilder]) -> dict[int, int]:
-        """Addresses of compiled units of the kernel `key`, by where they begin."""
+    def units(self, builders: list[UnitBuilder]) -> dict[int, int]:
+        """Addresses of compiled units, by where they begin."""
         self.load_scheduler()
         wanted: dict[str, Build] = {b.symbol: partial(self._unit, b) for b in builders}
         self.native.ensure(wanted, self._part)
-        self.native.store.keep_profile(key, {b.entry: (b.symbol, b.hot_blocks) for b in builders})
         return {b.entry: self.native.address(b.symbol) or 0 for b in builders}
-
-    def known_units(self, key: str) -> dict[int, tuple[int, list[int]]]:
-        """Addresses of the units that earlier runs compiled of the kernel `key`, and the blocks they consist of."""
-        self.load_scheduler()
-        units = self.native.store.profile(key)
-        if not units or not self.native.load(symbol for symbol, _ in units.values()):
-            return {}
-        return {pc: (self.native.address(symbol) or 0, blocks) for pc, (symbol, blocks) in units.items()}
 
     def _unit(self, builder: UnitBuilder) -> Code:
         code = builder.build()

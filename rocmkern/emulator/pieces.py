@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
-from typing import Any, Final
+from functools import cache
+from typing import Final
 
-import msgpack
 from attrs import define, evolve, field
 
 from rocmkern.emulator import layout as at
@@ -24,7 +23,6 @@ from rocmkern.errors import UnsupportedInstruction
 CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 # Which operands take a register index from here on, by the immediate; it ends with the straight piece of code.
 INDEXING: Final = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask
-SIZES: Final = (4, 8, 12, 16)  # bytes; no instruction begins another
 INDEXED: Final = frozenset({"valu", "lanes", "state"})
 MOST_KEPT: Final = 1 << 18
 _FIELDS: Final = [struct.Struct(f"<{count}Q") for count in range(32)]
@@ -79,14 +77,6 @@ class Form:
             index_mask=INDEXING.get(name),
             can_index=row.unit in INDEXED or name in INDEXING,
         )
-
-    @property
-    def facts(self) -> tuple[Any, ...]:
-        """What makes an equal one in another process, but for the first."""
-        return (
-            self.shape, self.fields, self.is_branch, self.is_call, self.ends, self.may_jump, self.writes_scalars,
-            self.parts_blocks, self.index_mask, self.can_index,
-        )  # fmt: skip
 
 
 @define(eq=False)
@@ -157,31 +147,6 @@ class Pieces:
             shapes = {text: form.first for text, form in forms.items()}
             for text, address in library.handlers(shapes, self.isa, self.wave_size, self.checked).items():
                 forms[text].handler = address
-
-    def notes(self, text: bytes, places: Iterable[int]) -> bytes:
-        """What the instructions at these places are, for `learn` in another process."""
-        numbers, forms, listed = dict[str, int](), list[Any](), list[Any]()
-        for words in {text[pc : pc + size] for pc in places for size in SIZES} & self._kept.keys():
-            piece = self._kept[words]
-            if piece.form.shape not in numbers:
-                numbers[piece.form.shape] = len(forms)
-                forms.append((words, *piece.form.facts))
-            number = numbers[piece.form.shape]
-            listed.append((words, number, piece.body, piece.target, piece.parts_blocks, piece.indexing))
-        return bytes(msgpack.packb((forms, listed)))
-
-    def learn(self, notes: bytes) -> list[Piece]:
-        """Take over what another process found out: the pieces it had."""
-        forms, listed = msgpack.unpackb(notes)
-        known = list[Form]()
-        for words, shape_text, *facts in forms:
-            if shape_text not in self._forms:
-                self._forms[shape_text] = Form(partial(self._meaning, words, 0), shape_text, *facts)
-            known.append(self._forms[shape_text])
-        for words, number, body, *rest in listed:
-            if words not in self._kept:
-                self._kept[words] = Piece(known[number], body, len(words), *rest)
-        return [self._kept[words] for words, *_ in listed]
 
     def _add(self, text: bytes, pc: int) -> Piece:
         if len(self._kept) >= MOST_KEPT:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from hashlib import blake2b
 
-from attrs import define, field
+from attrs import astuple, define, field
 
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.emulator.arena import Arena
@@ -23,6 +23,7 @@ from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, IEEE, ROUNDING, SINGLES, FloatMode, Translated, usual
 from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
 from rocmkern.emulator.scheduler import HAS_MXCSR
+from rocmkern.emulator.snapshot import Kept
 from rocmkern.emulator.threads import Threads
 from rocmkern.emulator.tier1 import Hot, UnitBuilder
 from rocmkern.emulator.translation import Translation
@@ -45,6 +46,10 @@ class Heat:
     failed: bool = False
     entries: frozenset[int] = frozenset()
     loops: set[int] = field(factory=set)
+    units: dict[int, str] = field(factory=dict)  # their symbols
+    is_looked_up: bool = False
+    kept: Kept | None = None  # until it is restored
+    is_noted: bool = False  # to be kept
 
 
 HOT_S = 0.1  # seconds in tier 0 before which compiling never pays; a kernel then runs 4 to 6 times as fast
@@ -143,7 +148,9 @@ class Program:
         """The floating-point mode of a kernel."""
         found = self._modes.get(kernel.name)
         if found is None:
-            found = self._modes[kernel.name] = self._mode(kernel, Descriptor.of(kernel).mode(self.isa))
+            self._look_up(kernel)
+            found = self._modes.get(kernel.name) or self._mode(kernel, Descriptor.of(kernel).mode(self.isa))
+            self._modes[kernel.name] = found
         return found
 
     def _mode(self, kernel: Kernel, initial: int) -> FloatMode:
@@ -201,44 +208,60 @@ class Program:
         warn_of_failures()
         if heat.first:
             return heat.first
-        start, _ = self.extent(kernel)
-        self._recall(kernel, wave_size)
-        text = self.translation_of(kernel)
-        text.mark((start, *self._branch_targets(kernel)))
-        first = self.operation(self.base + kernel.entry_address, kernel)
-        if self.compiles:
-            self._take_known_units(kernel, wave_size)
-        heat.first = first
-        return first
+        if not self._restore(kernel):
+            start, _ = self.extent(kernel)
+            self.translation_of(kernel).mark((start, *self._branch_targets(kernel)))
+        heat.first = self.operation(self.base + kernel.entry_address, kernel)
+        return heat.first
 
-    def _recall(self, kernel: Kernel, wave_size: int) -> None:
-        """Learn what an earlier process found out of a kernel's instructions, or tell later ones."""
-        key, store, text = f"pieces_{self._key(kernel)}", self.library.native.store, self.translation_of(kernel)
-        notes = None if self.checked else store.recall(key)
-        if notes is not None:
-            text.learn(notes, wave_size)
-        elif not self.checked and len(_noted) < MOST_NOTED:
-            find = partial(text.notes, *self.extent(kernel), wave_size)
-            _noted.append(lambda: store.keep(key, find()))
+    def _look_up(self, kernel: Kernel) -> None:
+        """See what an earlier process kept of a kernel. The functions that it consists of are callable then."""
+        heat = self._heat[kernel.name]
+        if heat.is_looked_up or self.checked:
+            return
+        heat.is_looked_up = True
+        self.library.load_scheduler()
+        content = self.library.native.recall(self._key(kernel))
+        if content is not None:
+            kept = heat.kept = Kept.unpacked(content)
+            self._expecting[kernel.name] = kept.expects_zeros
+            self._modes[kernel.name] = kept.mode(Descriptor.of(kernel).mode(self.isa))
 
-    def _take_known_units(self, kernel: Kernel, wave_size: int) -> None:
-        """Use what earlier runs compiled. It works on operations, so what it consists of is translated."""
-        units, text = self.library.known_units(f"kernel_{self._key(kernel)}"), self.translation_of(kernel)
-        blocks = sorted({pc for _, blocks in units.values() for pc in blocks})
-        text.mark(blocks)
-        for pc in blocks:
-            text.operation(pc, wave_size, kernel.name)
-        if all(text.is_counted(pc) for pc in blocks):
-            text.install({pc: address for pc, (address, _) in units.items()})
-            self._heat[kernel.name].entries = frozenset(units)
+    def _restore(self, kernel: Kernel) -> bool:
+        """Take over what an earlier process translated and compiled; whether there was something."""
+        native, heat, text = self.library.native, self._heat[kernel.name], self.translation_of(kernel)
+        kept, heat.kept = heat.kept, None
+        if kept is None or not text.restore(kept.snapshot, kernel.wave_size):
+            return False
+        heat.units = kept.units
+        addresses = {pc: native.address(symbol) or 0 for pc, symbol in kept.units.items()}
+        if self.compiles and all(addresses.values()):
+            text.install(addresses)
+            heat.entries = frozenset(addresses)
+        return True
+
+    def _keep(self, kernel: Kernel) -> None:
+        """Keep what is translated and compiled of a kernel for later processes."""
+        units, mode = self._heat[kernel.name].units, self.mode(kernel)
+        snapshot = self.translation_of(kernel).snapshot(*self.extent(kernel), kernel.wave_size)
+        kept = Kept(snapshot, units, self.expects_zeros(kernel), mode.translated.value, mode.flushes)
+        self.library.native.keep(self._key(kernel), [*snapshot.handlers, *units.values()], astuple(kept))
+
+    def _note(self, kernel: Kernel) -> None:
+        """See to it that what is translated of a kernel is kept as the process ends."""
+        heat = self._heat[kernel.name]
+        if not (heat.is_noted or self.checked) and len(_noted) < MOST_NOTED:
+            heat.is_noted = True
+            _noted.append(partial(self._keep, kernel))
 
     def _key(self, kernel: Kernel) -> str:
         """Names the kernel's code across processes: what lies elsewhere in the module counts where it may go there."""
         start, end = self.extent(kernel)
-        text = self.translation.text
-        state = blake2b(text[start : end + AFTER_BYTES] if self._is_within(kernel) else text, digest_size=12)
-        state.update(f"{self.isa} {start} {end} {kernel.wave_size} {self.mode(kernel).translated.value}".encode())
-        return state.hexdigest()
+        words, _ = self._words(kernel)
+        state = blake2b(self.translation.text[words.start : words.end + AFTER_BYTES], digest_size=12)
+        initial = Descriptor.of(kernel).mode(self.isa)
+        state.update(f"{self.isa} {start} {end} {kernel.wave_size} {initial}".encode())
+        return f"kernel_{state.hexdigest()}"
 
     def operation(self, address: int, kernel: Kernel) -> int:
         """The operation at a code address, translated now where it was not."""
@@ -246,6 +269,8 @@ class Program:
         pc = address - text.address
         if not text.holds(pc):
             raise UnsupportedInstruction(f"launch: {kernel.name} jumps to {address:#x}, which is no code of its module")
+        if not text.is_written(pc):
+            self._note(kernel)
         return text.operation(pc, kernel.wave_size, kernel.name)
 
     def flow(self, kernel: Kernel, extra: Iterable[int] = ()) -> Flow:
@@ -339,6 +364,10 @@ class Program:
             for e in flow.entries
             if {(e, True), (e, False)} & hot.versions
         ]
-        text.install(self.library.units(f"kernel_{self._key(kernel)}", builders))
+        text.install(self.library.units(builders))
         heat.loops |= set(extra)
         heat.entries = frozenset(flow.entries)
+        start, end = self.extent(kernel)
+        is_kept = all(start <= pc < end for pc in flow.code)  # units need all operations that they consist of
+        heat.units = {b.entry: b.symbol for b in builders} if is_kept else {}
+        self._keep(kernel)

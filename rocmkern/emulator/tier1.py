@@ -72,10 +72,6 @@ class UnitBuilder:
         return [(start, full) for start in self._blocks for full in (True, False) if (start, full) in self.hot.versions]
 
     @property
-    def hot_blocks(self) -> list[int]:
-        return sorted({start for start, _ in self.versions})
-
-    @property
     def symbol(self) -> str:
         """By content: the instructions and their places, what is hot, where one goes on."""
         state = blake2s(f"{self.isa} {self.wave_size} {self.entry}".encode(), digest_size=16)

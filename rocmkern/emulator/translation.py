@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
 from attrs import define, field, frozen
 
 from rocmkern.emulator import layout as at
@@ -19,6 +20,7 @@ from rocmkern.emulator.flow import Code
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import Translated
 from rocmkern.emulator.pieces import NoMeaning, Piece, Pieces, pieces
+from rocmkern.emulator.snapshot import Run, Snapshot, words_of
 from rocmkern.errors import UnsupportedInstruction
 
 LEADS: Final = 1  # a block begins here
@@ -49,6 +51,7 @@ class Translation:
     checked: bool
     translated: Translated = Translated.USUALLY
     table: ctypes.Array[ctypes.c_uint64] = field(init=False)  # of each dword of code: its operation, or 0
+    runs: list[Run] = field(factory=list)  # what was translated
     units: dict[int, int] = field(factory=dict)  # block → compiled code that takes over where it begins
     lock: threading.RLock = field(factory=threading.RLock)
     _marks: bytearray = field(init=False)
@@ -63,6 +66,9 @@ class Translation:
         self._marks = bytearray(len(self.text) // 4 + 1)
 
     # What is there.
+
+    def is_written(self, pc: int) -> bool:
+        return bool(self._marks[pc >> 2] & WRITTEN)
 
     def is_counted(self, pc: int) -> bool:
         return bool(self._marks[pc >> 2] & COUNTED)
@@ -84,14 +90,40 @@ class Translation:
             total += versions * bool(self._marks[pc >> 2] & WRITTEN)
         return total
 
-    def notes(self, start: int, end: int, wave_size: int) -> bytes:
-        """What the translated instructions of a kernel are, for a later process."""
-        places = [pc for pc in range(start, end, 4) if self._marks[pc >> 2] & WRITTEN]
-        return pieces(self.isa, wave_size, self.checked, self.translated).notes(self.text, places)
+    # For later processes.
 
-    def learn(self, notes: bytes, wave_size: int) -> None:
+    def snapshot(self, start: int, end: int, wave_size: int) -> Snapshot:
+        """The operations of a part of the code."""
+        with self.lock:
+            places = range(start, end, 4)
+            counted = frozenset(pc for pc in places if self._marks[pc >> 2] & COUNTED)
+            leads = [pc for pc in places if self._marks[pc >> 2] & LEADS]
+            runs = [run for run in self.runs if start <= run[0] < end]
         known = pieces(self.isa, wave_size, self.checked, self.translated)
-        known.find_handlers(known.learn(notes), self.library)
+        return Snapshot.of(runs, self.text, known, counted, leads)
+
+    def restore(self, kept: Snapshot, wave_size: int) -> bool:
+        """Take over the operations that another process had; not where some of them are here already."""
+        known = pieces(self.isa, wave_size, self.checked, self.translated)
+        known.find_handlers((), self.library)
+        handlers = [self.library.native.address(symbol) or 0 for symbol in kept.handlers]
+        pcs, offsets, counted = kept.columns()
+        with self.lock:
+            marks = np.frombuffer(self._marks, np.uint8)
+            if not all(handlers) or (marks[pcs >> 2] & WRITTEN).any():
+                return False
+            where = self._room(len(kept.content))
+            kept.lay(where, handlers, self.address)
+            for pc, operation in kept.ways:
+                _word(where + operation + at.OP_TARGET).value = self._way(pc, where + operation, {}, known)
+            self._count = known.count.form.handler
+            words_of(self.table)[pcs >> 2] = offsets.astype(np.uint64) + np.uint64(where)
+            self.runs += kept.runs
+            marks[np.array(kept.leads, np.int64) >> 2] |= LEADS
+            marks[pcs >> 2] |= np.where(counted, WRITTEN | COUNTED, WRITTEN).astype(np.uint8)
+            for pc in self._awaited.keys() & set(pcs.tolist()):
+                self._connect(pc)
+        return True
 
     # Compiled units.
 
@@ -164,6 +196,7 @@ class Translation:
         known.find_handlers((piece for trace in traces for _, piece in trace.pieces), self.library)
         self._count = known.count.form.handler
         written = self._write(traces, known)
+        self.runs += [(trace.pieces[0][0], len(trace.pieces), trace.after) for trace in traces]
         for pc, (operation, mark) in written.items():
             self.table[pc >> 2] = operation
             self._marks[pc >> 2] |= mark

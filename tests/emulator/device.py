@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from attrs import define, field
 from numpy.typing import NDArray
 
 from rocmkern.emulator.machine import Entry, Loaded, Machine
+from rocmkern.emulator.native import native
 from tests.samples import compile_hip
 
 Array = NDArray[Any]
@@ -83,3 +85,19 @@ def bench(source: str, target: str = "gfx942", flags: tuple[str, ...] = (), comp
     """The kernels of a header-free HIP source (marked KERNEL, see tests/samples.py)."""
     on = machine(target)
     return Bench(on, on.load(compile_hip(source, target, flags=flags)), compiled)
+
+
+def kept_file(device: Bench, kernel: str) -> Path:
+    """Where processes keep what they translated of a kernel."""
+    store = native().store
+    return (
+        store.cache.folder / store.version / f"{device.module.program._key(device.module.kernel(kernel).kernel)}.kept"
+    )
+
+
+def unknown(source: str) -> Bench:
+    """A module of its own, of which nothing is kept."""
+    device = bench.__wrapped__(source)
+    for kernel in device.module.program.code.kernels:
+        kept_file(device, kernel).unlink(missing_ok=True)
+    return device

@@ -22,7 +22,7 @@ from rocmkern.emulator.machine import Launch
 from rocmkern.emulator.native import Code, native
 from rocmkern.emulator.threads import Threads, whole
 from rocmkern.emulator.translation import WRITTEN, Translation
-from tests.emulator.device import Bench, bench
+from tests.emulator.device import Bench, bench, unknown
 
 # Odd numbers of a sequence, by a branch and a loop: translated in several pieces.
 STEPS = """
@@ -49,7 +49,7 @@ def check(device: Bench) -> None:
 
 def test_a_translation_that_breaks_off_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next launch translates the code anew, where it would have run into operations without handlers."""
-    device, write, marks = bench.__wrapped__(STEPS), Translation._write, list[bytes]()
+    device, write, marks = unknown(STEPS), Translation._write, list[bytes]()
 
     def breaks_off(self: Translation, *arguments: Any) -> Any:
         written = write(self, *arguments)
@@ -68,7 +68,7 @@ def test_a_translation_that_breaks_off_leaves_nothing_half_done(monkeypatch: pyt
 
 def test_what_waits_for_code_finds_it_where_its_translation_broke_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is sent there when the code is reached again, not by way of Python each time."""
-    device, broken, calls = bench.__wrapped__(STEPS), set[int](), list[int]()
+    device, broken, calls = unknown(STEPS), set[int](), list[int]()
     connect, operation = Translation._connect, Translation.operation
 
     def breaks_off(self: Translation, pc: int) -> None:

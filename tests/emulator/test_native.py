@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -12,9 +13,13 @@ from pathlib import Path
 import pytest
 from llvmlite.binding import create_context, ffi, parse_assembly
 
+from rocmkern.disk_cache import DiskCache
 from rocmkern.emulator.compiler import THOROUGH, compile_ir, emit_object, target_machine
 from rocmkern.emulator.ir import AVX512_VARIABLE, host_features, target_features
-from rocmkern.emulator.native import Code, Native, Store
+from rocmkern.emulator.linking import Function, Image, Memory, functions
+from rocmkern.emulator.native import Code, Native
+from rocmkern.emulator.store import Store
+from rocmkern.errors import DriverError
 from rocmkern.paths import CACHE_VARIABLE
 
 RUN = """
@@ -29,45 +34,43 @@ print(native().compiled)
 """
 
 
-def codes(*symbols: str) -> list[Code]:
-    return [Code(s, "", {}, ("helper",)) for s in symbols]
+def made(symbol: str, *needs: str) -> Function:
+    return Function(symbol, symbol.encode(), tuple((0, need, 0) for need in needs))
+
+
+def held(store: Store, symbol: str) -> Function | None:
+    name = store.find(symbol)
+    return None if name is None else store.functions(name).get(symbol)
 
 
 def test_what_one_writes_another_finds(tmp_path: Path) -> None:
-    """Two stores on one folder see each other's objects and what these need."""
-    first, second = Store(tmp_path / "v"), Store(tmp_path / "v")
-    first.write(b"object one", codes("a", "b"))
-    second.write(b"object two", codes("c"))
-    for store in (first, second):
+    """Two stores on one folder see each other's functions and what these need; those of another version stay apart."""
+    cache = DiskCache(tmp_path)
+    first, second, third = Store(cache, "v"), Store(cache, "v"), Store(cache, "w")
+    first.write([made("a"), made("b", "helper")])
+    second.write([made("c")])
+    for store in (first, second, third):
         store.refresh()
-        (name, needs), other = store.find("b") or ("", ()), store.find("c")
-        assert store.read(name) == b"object one"
-        assert needs == ("helper",)
-        assert other is not None
-        assert store.read(other[0]) == b"object two"
+    for store in (first, second):
+        assert held(store, "b") == made("b", "helper")
+        assert held(store, "c") == made("c")
+    assert third.find("b") is None
 
 
-def test_damaged_object_counts_as_missing(tmp_path: Path) -> None:
-    """A file whose content is not what its name says is never loaded."""
-    store = Store(tmp_path / "v")
-    store.write(b"object", codes("a"))
-    store.refresh()
-    name, _ = store.find("a") or ("", ())
-    (tmp_path / "v" / name).write_bytes(b"objec")
-    assert store.read(name) is None
-
-
-def test_cache_is_bounded(tmp_path: Path) -> None:
-    """Other versions go first, the oldest before the newer; this one last."""
-    stores = [Store(tmp_path / name) for name in ("old", "newer", "mine")]
-    for i, store in enumerate(stores):
-        store.write(bytes([i]) * 1000, codes(f"s{i}"))
-        os.utime(store.folder, (i, i))
-    mine = stores[2]
-    mine.prune(2600)
-    assert [len(list(s.folder.iterdir())) > 0 for s in stores] == [False, True, True]
-    mine.prune(1100)
-    assert [len(list(s.folder.iterdir())) > 0 for s in stores] == [False, False, True]
+def test_damaged_functions_count_as_missing(tmp_path: Path) -> None:
+    """A cut-off file is never used; what takes its place is found, and so it is behind a cut-off index line."""
+    Store(DiskCache(tmp_path), "v").write([made("a")])
+    (file,) = (tmp_path / "v").glob("*.kept")
+    file.write_bytes(file.read_bytes()[:-1])
+    later = Store(DiskCache(tmp_path), "v")
+    later.refresh()
+    assert held(later, "a") is None
+    later.index_path.write_bytes(later.index_path.read_bytes()[:-1])
+    later.write([made("a")])
+    later.write([made("b")])
+    last = Store(DiskCache(tmp_path), "v")
+    last.refresh()
+    assert held(last, "b") == made("b")
 
 
 def test_second_process_compiles_nothing(tmp_path: Path) -> None:
@@ -81,7 +84,7 @@ def test_second_process_compiles_nothing(tmp_path: Path) -> None:
 
     assert compiled() > 10
     assert compiled() == 0
-    for file in tmp_path.rglob("*.o"):
+    for file in tmp_path.rglob("*.kept"):
         file.write_bytes(b"")
     assert compiled() > 10
 
@@ -148,3 +151,59 @@ def test_emission_does_without_the_lock_of_llvmlite() -> None:
     with ThreadPoolExecutor(1) as thread, ffi.lib._lock:
         data = thread.submit(emit_object, machine, module).result(60)
     assert data == machine.emit_object(module)
+
+
+PARTS = """
+@table = internal constant [3 x i64] [i64 5, i64 7, i64 11]
+define internal i64 @inner(i64 %i) noinline {
+  %at = getelementptr i64, ptr @table, i64 %i
+  %n = load i64, ptr %at
+  ret i64 %n
+}
+define double @halved(double %x) {
+  %y = fmul double %x, 5.0e-1
+  %z = fadd double %y, 3.0e+0
+  ret double %z
+}
+define i64 @outer(i64 %i) {
+  %a = call i64 @inner(i64 %i)
+  %b = call i64 @elsewhere(i64 %a)
+  ret i64 %b
+}
+declare i64 @elsewhere(i64)
+"""
+
+
+def test_functions_run_wherever_they_are_put() -> None:
+    """With their own constants, tables and calls: in any order, each by itself, and twice."""
+    parts = {f.symbol: f for f in functions(compile_ir(PARTS, THOROUGH))}
+    assert parts.keys() == {"inner", "halved", "outer"}
+    assert parts["outer"].needs == {"inner", "elsewhere"}
+    assert parts["halved"].needs == set()
+    memory, double = Memory(), ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda n: 2 * n)
+    elsewhere = ctypes.cast(double, ctypes.c_void_p).value or 0
+    for names in (("inner", "outer"), ("outer", "halved", "inner")):
+        image = Image.of(parts[name] for name in names)
+        assert [symbol for _, symbol, _ in image.foreign] == ["elsewhere"]
+        base = memory.place(image, {"elsewhere": elsewhere}.__getitem__)
+        outer = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(base + image.symbols["outer"])
+        assert [outer(i) for i in range(3)] == [10, 14, 22]
+    halved = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(base + image.symbols["halved"])
+    assert halved(5.0) == 5.5
+
+
+def test_code_with_variables_is_refused() -> None:
+    """It could not be shared by images."""
+    text = "@n = internal global i64 0\ndefine void @f(i64 %i) {\n  store volatile i64 %i, ptr @n\n  ret void\n}\n"
+    with pytest.raises(DriverError, match="compile: f refers to variables, which code that moves can't have"):
+        functions(compile_ir(text, THOROUGH))
+
+
+def test_code_that_calls_what_is_not_here_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it runs, and nothing of it is kept."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    here, text = Native(), "define void @f() { call void @nowhere()\nret void }\ndeclare void @nowhere()\n"
+    with pytest.raises(DriverError, match="compile: the code calls nowhere, which this process does not have"):
+        here.ensure({"f": lambda: Code("f", text, {})})
+    assert here.address("f") is None
+    assert list(tmp_path.rglob("*.kept")) == []

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn
 
+import msgpack
 import numpy as np
 import pytest
+from attrs import astuple
 
 from rocmkern.emulator import program as programs
 from rocmkern.emulator.machine import Machine
-from rocmkern.emulator.native import DIGEST_BYTES, native
-from rocmkern.emulator.pieces import Pieces, pieces
+from rocmkern.emulator.pieces import pieces
+from rocmkern.emulator.program import Program
+from rocmkern.emulator.scan import Words
+from rocmkern.emulator.snapshot import Snapshot
 from rocmkern.emulator.translation import WRITTEN
 from rocmkern.errors import UnsupportedInstruction
-from tests.emulator.device import Bench, bench, machine
+from tests.emulator.device import Bench, bench, kept_file, machine, unknown
 from tests.samples import compile_hip
 
 PATHS = """
@@ -66,7 +71,7 @@ def check_trap(device: Bench) -> None:
 
 def test_every_path_is_translated_when_it_is_first_run() -> None:
     """Each adds code and computes what it should, and an unknown instruction is an error of the path that has it."""
-    device, sizes = bench.__wrapped__(PATHS), [0]
+    device, sizes = unknown(PATHS), [0]
     for which in range(3):
         check(device, which)
         sizes.append(written(device))
@@ -78,7 +83,7 @@ def test_every_path_is_translated_when_it_is_first_run() -> None:
 
 def test_compiled_code_goes_on_where_nothing_is_translated() -> None:
     """One path is compiled before any other ran."""
-    device = bench.__wrapped__(PATHS)
+    device = unknown(PATHS)
     check(device, 1)
     device.module.program.compile(device.module.kernel("paths").kernel)
     for _ in range(2):
@@ -89,7 +94,7 @@ def test_compiled_code_goes_on_where_nothing_is_translated() -> None:
 
 def test_code_of_an_earlier_process_goes_on_where_nothing_is_translated() -> None:
     """What it compiled takes over at once, with no more translated than it consists of."""
-    before, image = bench.__wrapped__(PATHS), compile_hip(PATHS)
+    before, image = unknown(PATHS), compile_hip(PATHS)
     check(before, 1)
     before.module.program.compile(before.module.kernel("paths").kernel)
     on = Machine("gfx942")
@@ -104,7 +109,7 @@ def test_code_of_an_earlier_process_goes_on_where_nothing_is_translated() -> Non
 
 def test_threads_translate_the_same_code_at_once() -> None:
     """Launches of one kernel that nothing has translated, on different paths."""
-    device, begin = bench.__wrapped__(PATHS), threading.Barrier(6)
+    device, begin = unknown(PATHS), threading.Barrier(6)
 
     def run(which: int) -> None:
         begin.wait(10)
@@ -145,11 +150,12 @@ def test_who_sums_behind_a_barrier_is_known_before_it_runs(target: str) -> None:
     assert expecting == {"behind", "calls"}
 
 
-def test_notes_of_a_kernel_spare_a_later_process_its_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is known of the instructions is kept at the end of a process, and what is damaged is not used."""
+def test_what_is_kept_of_a_kernel_spares_a_later_process_its_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ran is kept at the end of a process, what ran later is added, and what is damaged is not used."""
     monkeypatch.setattr(programs, "_noted", [])
-    source = PATHS.replace("n = 7", "n = 8")  # of which no notes are kept yet
-    check(bench.__wrapped__(source), 1)
+    first = unknown(PATHS)
+    file = kept_file(first, "paths")
+    check(first, 1)
     programs.keep_notes()
 
     def decodes(*_: object) -> NoReturn:
@@ -157,38 +163,59 @@ def test_notes_of_a_kernel_spare_a_later_process_its_decoding(monkeypatch: pytes
 
     with monkeypatch.context() as later:
         pieces.cache_clear()
+        pieces("gfx942", 64, False)
         later.setattr("rocmkern.emulator.pieces.decode", decodes)
-        device = bench.__wrapped__(source)
+        device = bench.__wrapped__(PATHS)
         check(device, 1)
+        assert written(device) == written(first)
         with pytest.raises(AssertionError, match="decoded"):
-            check(device, 2)
-    check(device, 2)
-    store, key = native().store, f"pieces_{device.module.program._key(device.module.kernel('paths').kernel)}"
-    file = store.folder / key
-    whole = file.read_bytes()
-    assert store.recall(key) == whole[DIGEST_BYTES:]
-    file.write_bytes(whole[:-1])
-    assert store.recall(key) is None
-    file.unlink()
+            check(device, 0)
+    check(device, 0)
+    programs.keep_notes()
+    for damage, is_used in ((0, True), (1, False)):
+        file.write_bytes(file.read_bytes()[damage:])
+        later = bench.__wrapped__(PATHS)
+        later.module.program.entry(later.module.kernel("paths").kernel, 64)
+        assert (written(later) == written(device)) == is_used
+    check(later, 1)
+
+
+def operations(program: Program) -> dict[int, tuple[object, ...]]:
+    """Of each place in the code: whether a block begins there, and the operation, with the code for an address."""
+    text = program.translation
+    base = {text.table[pc >> 2]: pc for pc in range(0, len(text.text), 4)}
+    found = dict[int, tuple[object, ...]]()
+    for pc in range(0, len(text.text), 4):
+        if not text.is_written(pc):
+            continue
+        known = pieces(text.isa, 64 if text.isa == "gfx940" else 32, False)
+        _, piece, _ = next(known.straight(text.text, pc))
+        where, words = text.table[pc >> 2], list[object]()
+        for form in (*[known.count.form] * text.is_counted(pc), piece.form):
+            content = np.frombuffer(ctypes.string_at(where, form.operation_bytes), np.uint64).tolist()
+            target = base.get(content[1], content[1])
+            words += [content[0], target, content[2] - text.address, *content[3:]]
+            where += form.operation_bytes
+        found[pc] = text.is_counted(pc), *words
+    return found
 
 
 @pytest.mark.parametrize(("target", "wave_size"), [("gfx942", 64), ("gfx1201", 32)])
-def test_notes_say_what_decoding_says(target: str, wave_size: int) -> None:
-    """Of every instruction of a module."""
-    on = machine(target)
-    program = on.load(compile_hip(SUMS.replace("RETURNING", RETURNING[target]), target)).program
-    decoded, told = Pieces(on.isa, wave_size, False), Pieces(on.isa, wave_size, False)
-    text, places = program.translation.text, [p for k in program.code.kernels.values() for p in program.flow(k).code]
-    for place in places:
-        next(decoded.straight(text, place))
-    told.learn(decoded.notes(text, places))
-    assert len(places) > 50
-    assert told._kept.keys() == decoded._kept.keys()
-    for words, piece in decoded._kept.items():
-        same = told._kept[words]
-        assert same.form.facts == piece.form.facts
-        (row, inst), (_, first) = same.form.first(), piece.form.first()
-        assert (row.name, inst.name, len(inst.src), inst.mods) == (first.name, first.name, len(first.src), first.mods)
-        assert (same.body, same.size, same.target, same.parts_blocks, same.indexing) == (
-            piece.body, piece.size, piece.target, piece.parts_blocks, piece.indexing
-        )  # fmt: skip
+def test_restored_operations_are_those_that_were_translated(target: str, wave_size: int) -> None:
+    """Of every instruction of a module, at another address; taking them over twice is refused."""
+    on, image = machine(target), compile_hip(SUMS.replace("RETURNING", RETURNING[target]), target)
+    first, later = on.load(image).program, on.load(image).program
+    for kernel in first.code.kernels.values():
+        start, end = first.extent(kernel)
+        first.translation.mark((start, *Words(first.isa, first.translation.text, start, end).branch_targets()))
+        for pc in first.flow(kernel).code:
+            first.translation.operation(pc, wave_size, kernel.name)
+    assert first.base != later.base
+    for kernel in first.code.kernels.values():
+        kept = first.translation.snapshot(*first.extent(kernel), wave_size)
+        kept = Snapshot(*msgpack.unpackb(msgpack.packb(astuple(kept)), use_list=False))
+        assert later.translation.restore(kept, wave_size)
+        assert not later.translation.restore(kept, wave_size)
+    wanted = operations(first)
+    assert len(wanted) > 50
+    assert operations(later) == wanted
