@@ -50,14 +50,17 @@ for _operation, _count in OPERATIONS.items():
             *operands, rounding = values
             w, first = c.writer, operands[0]
             told = rounding.lane(0) if rounding.lanes else rounding
-            w.set_rounding((told + 1) & 3)  # LLVM: 0 toward zero, 1 to nearest, 2 up, 3 down
+            is_directed = told.ne(NEAREST)
+            with w.when(is_directed):
+                w.set_rounding((told + 1) & 3)  # LLVM: 0 toward zero, 1 to nearest, 2 up, 3 down
             symbol = f"llvm.experimental.constrained.{operation}." + (f"v{first.lanes}" if first.lanes else "")
             symbol += SUFFIX[first.element]
             listed = ", ".join([o.type for o in operands] + ["metadata", "metadata"])
             w.declarations[symbol] = f"declare {first.type} @{symbol}({listed})"
             passed = ", ".join([f"{o.type} {o.text}" for o in operands] + [AS_THE_CPU_IS_TOLD])
             result = w.emit(f"call {first.type} @{symbol}({passed}) strictfp", first.element, first.lanes)
-            w.set_rounding(w.constant("i32", 1))
+            with w.when(is_directed):
+                w.set_rounding(w.constant("i32", 1))
             return result
 
 
