@@ -56,8 +56,9 @@
 
 // Vectors of f32, f16 or bf16 (kind 0, 1, 2), of `values` values that zeros fill up to `columns`; dst is of their type.
 #define MULTIPLY_VALUES(symbol, format, most_vectors, rows_per_wave, unroll)                                          \
-    RK_BLOCK_KERNEL(256) symbol(const rk::u8 *w, const rk::u8 *x, rk::u8 *dst, rk::i32 columns, rk::i32 rows,              \
-                            rk::i32 vectors, rk::i32 values, rk::i32 kind) {                                          \
+    RK_BLOCKS_KERNEL(rk::quantized::vector_threads<most_vectors>, rk::quantized::vector_blocks<most_vectors>) symbol( \
+        const rk::u8 *w, const rk::u8 *x, rk::u8 *dst, rk::i32 columns, rk::i32 rows, rk::i32 vectors,                \
+        rk::i32 values, rk::i32 kind) {                                                                               \
         rk::quantized::multiply_values<rk::quantized::format, most_vectors, rows_per_wave, unroll>(                   \
             w, {x, rk::u32(values), rk::u32(vectors), rk::u32(kind)}, dst,                                            \
             {rk::u32(columns), rk::u64(rows), rk::u64(rows)});                                                        \

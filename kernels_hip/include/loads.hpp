@@ -10,8 +10,20 @@ namespace rk {
 // How much of LDS a block that keeps operands there may take, as a multiple of what lets three blocks share 64 KiB.
 constexpr u32 staging_factor = 2;
 
-// Asks for a cache line that is read later.
-RK_DEVICE void prefetch(const u8 *at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
+// Whether memory reaches LDS while a wave does something else.
+constexpr bool copies_beside_work = true;
+
+// Begins to copy 16 bytes, which the wave's other lanes may read after `await_copies` and `wave_sync`.
+RK_DEVICE void begin_copy(u8 *lds, const u8 *from) {
+    const u32 to = static_cast<u32>(reinterpret_cast<u64>((__attribute__((address_space(3))) u8 *)lds));
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+RK_DEVICE void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for this lane's copies except those of the last GROUPS groups.
+template <u32 GROUPS>
+RK_DEVICE void await_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
+}
 
 // N words from an address that is a multiple of ALIGNMENT. There are no unaligned loads here, so the words around are
 // shifted together; no byte beyond the last one asked for is read.
@@ -53,7 +65,12 @@ RK_DEVICE Pack<u32, N> packed_words(const u8 *at) {
 
 constexpr u32 staging_factor = 1;
 
-RK_DEVICE void prefetch(const u8 *) {}
+constexpr bool copies_beside_work = false;
+
+RK_DEVICE void begin_copy(u8 *lds, const u8 *from) { __builtin_memcpy(lds, from, 16); }
+RK_DEVICE void end_group_of_copies() {}
+template <u32>
+RK_DEVICE void await_copies() {}
 
 template <u32 N, u32 ALIGNMENT>
 RK_DEVICE Pack<u32, N> packed_words(const u8 *at) {

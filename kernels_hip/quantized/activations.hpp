@@ -3,7 +3,6 @@
 #pragma once
 
 #include "../include/math.hpp"
-#include "../include/ordering.hpp"
 #include "formats.hpp"
 
 namespace rk::quantized {
@@ -100,7 +99,7 @@ struct Floats {
         }
         const f32 largest = bit_cast<f32>(maximum(bits, shuffle_xor(bits, 1)));
         const f32 factor = largest > 0x1p-120f ? 127 / largest : 0;  // whose inverse is finite
-        Quants result = {{}, largest / 127};
+        Quants result = {{}, largest * (1.0f / 127)};
 #pragma unroll
         for (u32 i = 0; i < 4; ++i) {
             u32 whole[4];
@@ -122,49 +121,51 @@ struct Floats {
 template <u32 VECTORS>
 constexpr u32 staged_units = VECTORS == 1 ? 512 : (VECTORS == 2 ? 4 : VECTORS <= 4 ? 2 : 1) * 64 * staging_factor;
 
+// The most threads of a block, and on NVPTX the blocks of a multiprocessor. Where a block holds eight vectors of twice the
+// columns, it also quantizes them for twice the waves.
 template <u32 VECTORS>
+constexpr u32 vector_threads = VECTORS == 8 ? 256 * staging_factor : 256;
+template <u32 VECTORS>
+constexpr u32 vector_blocks = VECTORS <= 2 ? 4 : VECTORS == 4 ? 3 : 1;
+
+template <typename F, u32 VECTORS>
 struct Staged {
     static constexpr u32 UNITS = staged_units<VECTORS>;
-    struct alignas(8) Factors {
-        f32 scale;
-        i16 sums[2];  // of the quants of both halves
-    };
+    static constexpr bool HAS_SUMS = F::OFFSET != 0 || F::HAS_MINIMUM;
     // The halves lie apart, one pack more than a multiple of the banks, so that neighbouring lanes meet different banks.
     Words<4> quants[VECTORS][2][UNITS + 1];
-    Factors factors[VECTORS][UNITS];
+    f32 scales[VECTORS][UNITS];
+    alignas(4) i16 sums[VECTORS][UNITS][2];  // of the quants of both halves
 
-    // The block's threads take `units` units of each vector, from unit `first` on; the lanes stay together. What a thread
-    // takes of several vectors is in flight together.
+    // Of a whole unit where its halves have one scale, else of a half; either fits half a word.
+    RK_DEVICE i32 sum(u32 v, u32 unit, u32 half) const {
+        u32 both;
+        __builtin_memcpy(&both, __builtin_assume_aligned(sums[v][unit], sizeof both), sizeof both);
+        return i32(F::ONE_SCALE ? both + (both << 16) : both << (1 - half) * 16) >> 16;
+    }
+
+    // The block's threads take `units` units of each vector, from unit `first` on; the lanes stay together.
     template <typename Vectors>
     RK_DEVICE void load(const Vectors &vectors, u32 first, u32 units) {
-        constexpr u32 batch = VECTORS < 2 ? VECTORS : 2;
-        const u32 threads = block_size_x() * block_size_y(), thread = thread_y() * block_size_x() + thread_x();
+        const u32 threads = block_size_x() * block_size_y(), tasks = units * 2;
+        u32 v = 0, task = thread_y() * block_size_x() + thread_x();
 #pragma unroll 1
-        for (u32 v = 0; v < VECTORS; v += batch) {
-#pragma unroll 1
-            for (u32 begin = 0; begin < units * 2; begin += threads) {
-                const u32 task = begin + thread, half = task % 2;
-                const u32 unit = task < units * 2 ? task / 2 : units - 1;
-                typename Vectors::Read read[batch];
-#pragma unroll
-                for (u32 b = 0; b < batch; ++b) {
-                    read[b] = vectors.read(v + b < VECTORS ? v + b : v, first + unit, half);
-                }
-                loads_begin_above();
-#pragma unroll 1
-                for (u32 b = 0; b < batch && v + b < VECTORS; ++b) {
-                    const Quants values = Vectors::quants(read[0]);
-                    if (task < units * 2) {
-                        quants[v + b][half][unit] = values.words;
-                        factors[v + b][unit].scale = values.scale;
-                        factors[v + b][unit].sums[half] = i16(sum_of(values.words));
-                    }
-#pragma unroll
-                    for (u32 next = 1; next < batch; ++next) {
-                        read[next - 1] = read[next];
-                    }
+        for (u32 begin = 0; begin < tasks * VECTORS; begin += threads) {
+            while (task >= tasks && v < VECTORS) {
+                task -= tasks;
+                ++v;
+            }
+            const bool is_inside = v < VECTORS;
+            const u32 unit = is_inside ? task / 2 : units - 1, half = task % 2;
+            const Quants values = Vectors::quants(vectors.read(is_inside ? v : VECTORS - 1, first + unit, half));
+            if (is_inside) {
+                quants[v][half][unit] = values.words;
+                scales[v][unit] = values.scale;
+                if constexpr (HAS_SUMS) {
+                    sums[v][unit][half] = i16(sum_of(values.words));
                 }
             }
+            task += threads;
         }
     }
 };

@@ -99,13 +99,9 @@ RK_DEVICE i32 dot(const Words<4> &a, const Words<4> &b, i32 sum) {
     return sum;
 }
 
-// The minimum multiplies the sum of the quants, not q8_1's stored sum of the values: then the error of the quants weighs
-// as much as the whole weight does, where it would weigh as much as scale * quant.
-template <typename F>
-RK_DEVICE f32 scaled(i32 product, i32 sum, f32 scale, f32 minimum) {
-    const f32 value = scale * f32(product - i32(F::OFFSET) * sum);
-    return F::HAS_MINIMUM ? fma(-minimum, f32(sum), value) : value;
-}
+// A dot product that starts from these bits, and stays below 2^22 in size, ends as the bits of WHOLE plus it.
+constexpr u32 WHOLE_BITS = 0x4b400000u;
+constexpr f32 WHOLE = 0x1.8p23f;
 
 struct MatrixShape {
     u32 columns;   // a multiple of the block's values
@@ -113,25 +109,30 @@ struct MatrixShape {
     u64 out_rows;  // values from one output vector to the next
 };
 
-// Adds the products of one unit of ROWS rows and all vectors; `block` is the block's place among the staged ones.
+// Adds the products of one unit of ROWS rows and all vectors; `block` is the block's place among the staged ones. The
+// minimum multiplies the sum of the quants, not q8_1's stored sum of the values: then the error of the quants weighs as
+// much as the whole weight does, where it would weigh as much as scale * quant.
 template <typename F, u32 VECTORS, u32 ROWS, u32 COUNT>
-RK_DEVICE void add_products(const Unit (&weights)[ROWS], const Staged<VECTORS> &staged, u32 block, u32 unit,
+RK_DEVICE void add_products(const Unit (&weights)[ROWS], const Staged<F, VECTORS> &staged, u32 block, u32 unit,
                             f32 (&sums)[COUNT]) {
 #pragma unroll
     for (u32 v = 0; v < VECTORS; ++v) {
-        i32 products[ROWS] = {};
+        i32 products[ROWS];
 #pragma unroll
         for (u32 h = 0; h < 2; ++h) {
             const u32 p = F::place(unit, h), half = p / 16 % 2, column = block * (F::VALUES / UNIT) + p / UNIT;
             const Words<4> values = staged.quants[v][half][column];
-            const auto factors = staged.factors[v][column];
-            const i32 low = factors.sums[0], high = factors.sums[1], sum = F::ONE_SCALE ? low + high : half ? high : low;
+            const i32 sum = Staged<F, VECTORS>::HAS_SUMS ? staged.sum(v, column, half) : 0;
+            const i32 start = i32(WHOLE_BITS) - i32(F::OFFSET) * sum;
 #pragma unroll
             for (u32 r = 0; r < ROWS; ++r) {
-                products[r] = dot(weights[r].levels[h], values, F::ONE_SCALE ? products[r] : 0);
+                products[r] = dot(weights[r].levels[h], values, F::ONE_SCALE && h == 1 ? products[r] : start);
                 if (h == 1 || !F::ONE_SCALE) {
-                    const f32 value = scaled<F>(products[r], sum, weights[r].scale[h], weights[r].minimum[h]);
-                    sums[v * ROWS + r] = fma(factors.scale, value, sums[v * ROWS + r]);
+                    f32 value = weights[r].scale[h] * (bit_cast<f32>(products[r]) - WHOLE);
+                    if constexpr (F::HAS_MINIMUM) {
+                        value = fma(-weights[r].minimum[h], f32(sum), value);
+                    }
+                    sums[v * ROWS + r] = fma(staged.scales[v][column], value, sums[v * ROWS + r]);
                 }
             }
         }
@@ -140,7 +141,7 @@ RK_DEVICE void add_products(const Unit (&weights)[ROWS], const Staged<VECTORS> &
 
 // Adds the products of UNITS units of the lines, `step` apart; all are asked for before the first is waited for.
 template <typename F, u32 UNITS, u32 VECTORS, u32 ROWS, u32 COUNT>
-RK_DEVICE void add_units(const u8 *const (&lines)[ROWS], const Staged<VECTORS> &staged, u32 first, u32 step,
+RK_DEVICE void add_units(const u8 *const (&lines)[ROWS], const Staged<F, VECTORS> &staged, u32 first, u32 step,
                          f32 (&sums)[COUNT]) {
     constexpr u32 units_per_block = F::VALUES / UNIT;
     Unit weights[UNITS][ROWS];
@@ -159,33 +160,126 @@ RK_DEVICE void add_units(const u8 *const (&lines)[ROWS], const Staged<VECTORS> &
     }
 }
 
-// Asks for the team's first rows, or their beginning, to overlap with the work on the vectors.
-RK_DEVICE void prefetch_rows(const u8 *rows, u64 bytes, const Team &team) {
-    constexpr u32 line = 128, most = 8192;
-    for (u32 i = team.lane * line; i < bytes && i < most; i += team.lanes * line) {
-        prefetch(rows + i);
+// Rows of the matrix in LDS before they are multiplied by one vector: each wave has a ring of its own, whose turns are
+// copied ahead of its work. A turn is a unit a lane of two rows, where that is whole packs and leaves room for several.
+template <typename F>
+struct Stream {
+    static constexpr u32 per_block = F::VALUES / UNIT, most_waves = 8, room = 3520;  // bytes of a wave
+    static constexpr u32 bytes_of(u32 units) { return units / per_block * F::BYTES; }
+    static constexpr u32 units = bytes_of(wave_size) % 16 == 0 ? wave_size : 2 * wave_size;
+    static constexpr u32 line_bytes = bytes_of(units), rows = 4 * line_bytes <= room && units == wave_size ? 2 : 1;
+    static constexpr u32 most_turns = room / (rows * line_bytes), turns = most_turns < 3 ? most_turns : 3;
+    static_assert(line_bytes % 16 == 0 && turns > 1);
+    using Ring = u8[turns][rows][line_bytes];
+
+    alignas(16) Ring rings[most_waves];
+
+    RK_DEVICE static bool takes(const u8 *matrix, const MatrixShape &shape, const Team &team) {
+        const u32 row_units = shape.columns / UNIT;
+        return row_units <= staged_units<1> && (reinterpret_cast<u64>(matrix) | bytes_of(row_units)) % 16 == 0 &&
+               block_size_x() * block_size_y() % wave_size == 0 && team.count <= most_waves;
+    }
+};
+
+// Where a wave's next copies come from and go to.
+template <typename F>
+struct Copies {
+    using S = Stream<F>;
+    const u8 *matrix;
+    u64 row, rows, step;
+    u32 row_bytes, at, turn;
+
+    RK_DEVICE void begin(typename S::Ring &ring, u32 lane) {
+        if (row < rows) {
+            const u32 left = row_bytes - at;
+#pragma unroll
+            for (u32 r = 0; r < S::rows; ++r) {
+                const u8 *line = matrix + (row + r < rows ? row + r : rows - 1) * row_bytes + at;
+#pragma unroll
+                for (u32 i = 0; i < S::line_bytes; i += wave_size * 16) {
+                    const u32 here = i + lane * 16;
+                    if (here < S::line_bytes && here < left) {
+                        begin_copy(&ring[turn][r][here], line + here);
+                    }
+                }
+            }
+            at += S::line_bytes;
+            if (at >= row_bytes) {
+                at = 0;
+                row += step;
+            }
+        }
+        end_group_of_copies();
+        turn = turn + 1 < S::turns ? turn + 1 : 0;
+    }
+};
+
+template <typename F, typename Vectors, typename Store>
+RK_DEVICE void multiply_stream(const u8 *matrix, const Vectors &vectors, const MatrixShape &shape, const Team &team,
+                               Staged<F, 1> &staged, const Store &store) {
+    using S = Stream<F>;
+    __shared__ S stream;
+    auto &ring = stream.rings[team.index];
+    const u32 units = shape.columns / UNIT;
+    const u64 step = u64(grid_x()) * team.count * S::rows;
+    const u64 mine = (u64(team.index) * grid_x() + block_x()) * S::rows;
+    Copies<F> copies = {matrix, mine, shape.rows, step, S::bytes_of(units), 0, 0};
+#pragma unroll 1
+    for (u32 i = 0; i + 1 < S::turns; ++i) {
+        copies.begin(ring, team.lane);
+    }
+    barrier();
+    staged.load(vectors, 0, units);
+    barrier();
+    u32 turn = 0;
+#pragma unroll 1
+    for (u64 row = mine; row < shape.rows; row += step) {
+        f32 sums[S::rows] = {};
+#pragma unroll 1
+        for (u32 begin = 0; begin < units; begin += S::units) {
+            await_copies<S::turns - 2>();
+            wave_sync();
+            copies.begin(ring, team.lane);
+#pragma unroll
+            for (u32 i = 0; i < S::units; i += wave_size) {
+                const u32 u = i + team.lane;
+                Unit weights[S::rows];
+#pragma unroll
+                for (u32 r = 0; r < S::rows; ++r) {
+                    weights[r] = unit_at<F>(block_at<F>(&ring[turn][r][0], u / S::per_block), u % S::per_block);
+                }
+                if (begin + u < units) {
+                    add_products<F>(weights, staged, (begin + u) / S::per_block, u % S::per_block, sums);
+                }
+            }
+            turn = turn + 1 < S::turns ? turn + 1 : 0;
+        }
+        const f32 sum = summed(sums, team);
+        const u32 r = summed_index<S::rows>(team.lane);
+        if (team.lane < S::rows && row + r < shape.rows) {
+            store(0, row + r, sum);
+        }
     }
 }
 
-// A wave takes ROWS rows at a time and a lane UNROLL units before it waits for them. `store(index, value)` takes a sum.
-template <typename F, u32 VECTORS, u32 ROWS, u32 UNROLL, typename Vectors, typename Store>
-RK_DEVICE void multiply_rows(const u8 *matrix, const Vectors &vectors, const MatrixShape &shape, const Store &store) {
+// A wave takes ROWS rows at a time and a lane UNROLL units before it waits for them.
+template <typename F, u32 ROWS, u32 UNROLL, u32 VECTORS, typename Vectors, typename Store>
+RK_DEVICE void multiply_lines(const u8 *matrix, const Vectors &vectors, const MatrixShape &shape, const Team &team,
+                              Staged<F, VECTORS> &staged, const Store &store) {
     constexpr u32 units_per_block = F::VALUES / UNIT, COUNT = power_of_two_from(ROWS * VECTORS);
     constexpr u32 chunk = staged_units<VECTORS>, nothing = ~0u;
-    __shared__ Staged<VECTORS> staged;
-    const Team team = this_team();
     const u32 units = shape.columns / UNIT;
     const u64 row_bytes = u64(shape.columns / F::VALUES) * F::BYTES;
-    const u64 block_rows = team.count * ROWS;
     u32 held_from = nothing;
-    const u64 first_row = block_x() * block_rows + team.index * ROWS;
-    if (first_row + ROWS <= shape.rows) {
-        prefetch_rows(matrix + first_row * row_bytes, ROWS * row_bytes, team);
-    }
-    // All waves go through all barriers, those without rows too; these repeat the last row and store nothing.
+    const u64 step = u64(grid_x()) * team.count * ROWS;
+    // Blocks share the rows evenly, but a wave that is not full takes the same ones on any grid: its sums have an order of
+    // their own.
+    const u64 mine = block_size_x() * block_size_y() % wave_size == 0 ? u64(team.index) * grid_x() + block_x()
+                                                                      : u64(block_x()) * team.count + team.index;
+    // All waves go through all barriers, those without rows too.
 #pragma unroll 1
-    for (u64 first = block_x() * block_rows; first < shape.rows; first += grid_x() * block_rows) {
-        const u64 row = first + team.index * ROWS;
+    for (u64 first = 0; first < shape.rows; first += step) {
+        const u64 row = first + mine * ROWS;
         f32 sums[COUNT] = {};
 #pragma unroll 1
         for (u32 begin = 0; begin < units; begin += chunk) {
@@ -202,6 +296,9 @@ RK_DEVICE void multiply_rows(const u8 *matrix, const Vectors &vectors, const Mat
                 barrier();
                 held_from = begin;
             }
+            if (row >= shape.rows) {
+                continue;
+            }
             u32 u = team.lane;
             if constexpr (UNROLL > 1) {
 #pragma unroll 1
@@ -214,12 +311,33 @@ RK_DEVICE void multiply_rows(const u8 *matrix, const Vectors &vectors, const Mat
                 add_units<F, 1>(lines, staged, u, team.lanes, sums);
             }
         }
+        if (row >= shape.rows) {
+            continue;
+        }
         const f32 sum = summed(sums, team);
         const u32 index = summed_index<COUNT>(team.lane), r = index % ROWS, v = index / ROWS;
         if (team.lane < COUNT && v < VECTORS && row + r < shape.rows) {
             store(v, row + r, sum);
         }
     }
+}
+
+// The product, by the way that the hardware is fastest in; `store(vector, row, value)` takes a sum.
+template <typename F, u32 VECTORS, u32 ROWS, u32 UNROLL, typename Vectors, typename Store>
+RK_DEVICE void multiply_rows(const u8 *matrix, const Vectors &vectors, const MatrixShape &shape, const Store &store) {
+    __shared__ Staged<F, VECTORS> staged;
+    const Team team = this_team();
+    if constexpr (copies_beside_work && VECTORS == 1) {
+        if (Stream<F>::takes(matrix, shape, team)) {
+            return multiply_stream(matrix, vectors, shape, team, staged, store);
+        }
+    }
+    if constexpr (copies_beside_work && ROWS > 2) {
+        if (shape.rows <= u64(grid_x()) * team.count * 2) {  // more waves wait better than waves with more rows
+            return multiply_lines<F, 2, UNROLL>(matrix, vectors, shape, team, staged, store);
+        }
+    }
+    multiply_lines<F, ROWS, UNROLL>(matrix, vectors, shape, team, staged, store);
 }
 
 // q8_1 vectors, f32 sums.

@@ -12,9 +12,10 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.block_formats import Q8_1, BlockFormat
-from rocmkern.kernels.families.quantized import ROWS, UNITS, VECTOR_BLOCK, rows_and_units
+from rocmkern.kernels.families.quantized import MAX_VECTORS, ROWS, UNITS, VECTOR_BLOCK, rows_and_units
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
 from rocmkern.kernels.tunable import Instance
+from rocmkern.targets import is_ptx
 
 TILE_THREADS: Final = 128
 TILE_ROWS: Final = 64
@@ -23,6 +24,7 @@ MAX_GRID_ROWS: Final = 65535  # of the y axis, for kernels whose row count is th
 _DEQUANTIZE_BLOCK: Final = 64
 _ROW_BLOCK: Final = 128
 _RESIDENT_THREADS: Final = 512  # on a compute unit, of blocks that hold several vectors
+_STREAMING_BLOCKS: Final = 64  # of a multiprocessor: few enough to quantize the vector seldom, enough to end together
 
 
 def _ceil_div(a: int, b: int) -> int:
@@ -78,14 +80,22 @@ def rows(ids: int, columns: int, device: DeviceInfo) -> LaunchPlan:
 def vectors(matrix_rows: int, most: int, name: str, device: DeviceInfo, *, tuned: Instance | None = None) -> LaunchPlan:
     """Up to `most` vectors by a matrix of the format of that name. A block takes the vectors to LDS once and then rows
     with the grid as stride; where that is much work, as it is for more than two vectors, there are no more blocks than
-    run side by side.
+    run side by side. On NVIDIA's devices eight vectors' blocks have all the threads of a multiprocessor.
     """
     setting = {"rows": ROWS, "units": UNITS, "threads": VECTOR_BLOCK} if tuned is None else tuned.values
     threads = setting["threads"]
     per_wave, _ = rows_and_units(name, most, setting["rows"], setting["units"])
-    per_block = threads // device.wave_size * per_wave
     largest = WORK_ITEMS // threads if most <= 2 else device.compute_units * _RESIDENT_THREADS // threads
-    grid = max(1, min(_ceil_div(matrix_rows, per_block), largest))
+    if is_ptx(device.target) and tuned is None:
+        per_wave = ROWS
+        if most == MAX_VECTORS:
+            threads = _RESIDENT_THREADS
+            largest = device.compute_units
+        elif most == 1:
+            largest = device.compute_units * _STREAMING_BLOCKS
+    per_block = threads // device.wave_size * per_wave
+    shares = max(1, _ceil_div(matrix_rows, per_block))
+    grid = _ceil_div(shares, _ceil_div(shares, largest)) if most == 1 else min(shares, largest)
     why = f"{per_block} rows a block: {per_wave} for each wave of {device.wave_size}"
     return LaunchPlan((grid, 1, 1), (threads, 1, 1), 0, "vectors", why)
 

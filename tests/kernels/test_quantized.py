@@ -257,6 +257,19 @@ def test_any_block_gives_the_same_product(device: Device, block: tuple[int, int]
     assert all(np.array_equal(runs[0], again) for again in runs)
 
 
+@pytest.mark.parametrize("columns", [2304, 6144])
+@named(MATMUL)
+def test_few_waves_walk_many_long_rows(device: Device, row: BlockFormat, columns: int) -> None:
+    """One vector by rows of several turns of a wave, the last in part; packs of 16 bytes fill them, or do not."""
+    rows, rng = 7, np.random.default_rng(columns)
+    blocks = reference.weights(row, rows, columns, rng)
+    y = reference.quantized_activations(rng.normal(size=(1, columns)).astype(np.float32), columns)
+    out = np.empty((1, rows), np.float32)
+    symbol = f"mul_mat_vec_{row.symbol}_q8_1_cuda1"
+    got = run(device, symbol, (1,), (32, 2), out, blocks, y, out, columns, rows, columns, rows)
+    assert reference.relative_error(got, products(row, blocks, y)) < 1e-5
+
+
 @pytest.mark.parametrize("vectors", range(1, MAX_VECTORS + 1))
 def test_ones_times_ones(device: Device, vectors: int) -> None:
     """Case G18: q4_0 weights of 1 and 256 activations of 1 give 256, finite, for each batch."""

@@ -62,6 +62,15 @@ def test_a_setting_has_its_own_rows_and_threads() -> None:
     assert plans.vectors(4096, 8, "q8_0", CDNA) == plans.vectors(4096, 8, "q4_k", CDNA)
 
 
+def test_nvidias_blocks_are_fewer_and_larger() -> None:
+    """One vector: as many blocks as end together, each with as many rows; eight: 512 threads on each multiprocessor."""
+    h100 = evolve(CDNA, arch="sm_90", wave_size=32, compute_units=132)
+    assert [plans.vectors(rows, 1, "q4_k", h100).grid[0] for rows in (4096, 131072, 262144)] == [256, 8192, 8192]
+    eight = plans.vectors(4096, 8, "q4_k", h100)
+    assert (eight.grid, eight.block) == ((128, 1, 1), (512, 1, 1))
+    assert plans.vectors(14336, 8, "q4_k", h100).grid == (132, 1, 1)
+
+
 @given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))
 def test_activations_split_rows_at_the_grid_limit(rows: int, padded: int) -> None:
     """Case G13: every row is in exactly one launch, and none has more than 65535 on its y axis."""
