@@ -22,6 +22,7 @@ from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
 from rocmkern.ops.prepared import found, number_key
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.recording import thread
 from rocmkern.ops.rows_unary import floor
 from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
@@ -340,6 +341,7 @@ def eye(
     return result
 
 
+@recorded
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate tensors of one-dimensional ones; "xy" swaps the first two axes, "ij" does not."""
     if indexing not in ("xy", "ij"):

@@ -12,9 +12,11 @@ from rocmkern.dtypes import DType, float64, int64
 from rocmkern.errors import ShapeError
 from rocmkern.layout import normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
-from rocmkern.ops.creation import asarray, full, zeros
+from rocmkern.ops.composed import clip
+from rocmkern.ops.creation import asarray, full, upload, zeros
 from rocmkern.ops.datatypes import finfo
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
+from rocmkern.ops.fused import FEW
 from rocmkern.ops.indexing import take, where
 from rocmkern.ops.launch import empty
 from rocmkern.ops.linear import matmul, tensordot
@@ -158,6 +160,8 @@ def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, n
         return duplicate(x)
     info = finfo(x.dtype)
     replaced = where(isnan(x), nan, x)
+    if posinf is None and neginf is None:
+        return clip(replaced, info.min, info.max)
     replaced = where(equal(replaced, inf), info.max if posinf is None else posinf, replaced)
     return where(equal(replaced, -inf), info.min if neginf is None else neginf, replaced)
 
@@ -213,14 +217,20 @@ def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0)
         raise ShapeError(f"bincount: {x.dtype} of shape {x.shape}; it takes a vector of integers")
     if weights is not None and as_tensor("bincount", weights).shape != x.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} for {x.shape}; give one for each")
-    low, high = (int(f(x)) for f in (min, max)) if x.size else (0, -1)
+    few = x.numpy() if 0 < x.size <= FEW else None
+    if few is not None:
+        low, high = int(few.min()), int(few.max())
+    else:
+        low, high = (int(f(x)) for f in (min, max)) if x.size else (0, -1)
     if low < 0:
         raise ShapeError(f"bincount: {low} among the numbers; use 0 or more")
     least = normal_integer(minlength, "bincount", "minlength")
     if least < 0:
         raise ShapeError(f"bincount: minlength {least}; use 0 or more")
-    counted = full(x.shape, 1, dtype=int64, device=x.device) if weights is None else weights
     length = _at_least(least, high + 1)
+    if few is not None and weights is None and length <= FEW:
+        return upload(np.bincount(few.astype(np.int64), minlength=length), x.device)
+    counted = full(x.shape, 1, dtype=int64, device=x.device) if weights is None else weights
     return index_add(zeros((length,), dtype=counted.dtype, device=x.device), cast(x, int64), counted)
 
 

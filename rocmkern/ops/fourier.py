@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from rocmkern.dtypes import DType, float64
+import numpy as np
+
+from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
-from rocmkern.ops.creation import arange
+from rocmkern.ops.creation import upload
 from rocmkern.ops.elementwise import as_tensor
-from rocmkern.ops.manipulation import concat, roll
-from rocmkern.ops.rows_binary import divide
+from rocmkern.ops.manipulation import roll
+from rocmkern.ops.recorded import recorded
 from rocmkern.ops.transforms import Kind, along, as_spectrum, complex_of
 from rocmkern.promotion import DEFAULT_FLOAT
-from rocmkern.runtime.device import DeviceLike
+from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Tensor
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 _NORMS = ("backward", "ortho", "forward")
 
 
+@recorded
 def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The transform along an axis, cut or filled with zeros to n elements; real values are complex ones without an
     imaginary part.
@@ -31,16 +34,19 @@ def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
     return _one("fft", x, n, axis, norm, "complex")
 
 
+@recorded
 def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of fft."""
     return _one("ifft", x, n, axis, norm, "complex", inverse=True)
 
 
+@recorded
 def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The first n//2+1 elements of the transform of real values; the others are their conjugates."""
     return _one("rfft", _real("rfft", x), n, axis, norm, "to_half")
 
 
+@recorded
 def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of rfft: n real values, by default 2·(m-1) from m elements. An imaginary part of the first element
     counts for nothing, nor does one of the last where n is even.
@@ -48,16 +54,19 @@ def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
     return _one("irfft", x, n, axis, norm, "from_half", inverse=True)
 
 
+@recorded
 def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The n real values that a row transforms to whose second half is the conjugate of the first, the one given."""
     return _one("hfft", x, n, axis, norm, "from_half")
 
 
+@recorded
 def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of hfft: the first n//2+1 elements."""
     return _one("ihfft", _real("ihfft", x), n, axis, norm, "to_half", inverse=True)
 
 
+@recorded
 def fftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -65,6 +74,7 @@ def fftn(
     return _every("fftn", x, s, axes, norm, inverse=False)
 
 
+@recorded
 def ifftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -72,6 +82,7 @@ def ifftn(
     return _every("ifftn", x, s, axes, norm, inverse=True)
 
 
+@recorded
 def rfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -82,6 +93,7 @@ def rfftn(
     return _axes("rfftn", half, others, norm, inverse=False)
 
 
+@recorded
 def irfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -92,6 +104,7 @@ def irfftn(
     return _single("irfftn", whole, at, n, norm, "from_half", inverse=True)
 
 
+@recorded
 def fft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -99,6 +112,7 @@ def fft2(
     return fftn(x, s=s, axes=axes, norm=norm)
 
 
+@recorded
 def ifft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -106,6 +120,7 @@ def ifft2(
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
+@recorded
 def rfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -113,6 +128,7 @@ def rfft2(
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
+@recorded
 def irfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -123,22 +139,23 @@ def irfft2(
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """The frequencies of a transform of n samples that lie d apart, the negative ones last."""
     length = _length("fftfreq", n)
-    positive = arange(0, (length + 1) // 2, dtype=float64, device=device)
-    negative = arange(-(length // 2), 0, dtype=float64, device=device)
-    return _frequencies("fftfreq", concat([positive, negative]), length, d, dtype)
+    numbers = np.arange(length)
+    return _frequencies("fftfreq", np.where(numbers < (length + 1) // 2, numbers, numbers - length), d, dtype, device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """The frequencies of what rfft gives of n samples that lie d apart."""
     length = _length("rfftfreq", n)
-    return _frequencies("rfftfreq", arange(0, length // 2 + 1, dtype=float64, device=device), length, d, dtype)
+    return _frequencies("rfftfreq", np.arange(length // 2 + 1), d, dtype, device, n=length)
 
 
+@recorded
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The halves of axes exchanged, by default of all, so that the frequency 0 is in the middle."""
     return _shifted("fftshift", x, axes, 1)
 
 
+@recorded
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift, from which it differs for odd lengths."""
     return _shifted("ifftshift", x, axes, -1)
@@ -214,13 +231,21 @@ def _real(operation: str, x: Tensor) -> Tensor:
     return x
 
 
-def _frequencies(operation: str, numbers: Tensor, n: int, d: float, dtype: DType | None) -> Tensor:
+def _frequencies(
+    operation: str,
+    numbers: np.ndarray[Any, Any],
+    d: float,
+    dtype: DType | None,
+    device: DeviceLike,
+    n: int | None = None,
+) -> Tensor:
+    """Numbers over n, by default as many as there are, and d, which the host divides: there are no operands."""
     wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     if not wanted.is_float:
         raise DTypeError(f"{operation}: dtype {wanted}; it takes a float dtype")
     if not d:
         raise ZeroDivisionError(f"{operation}: samples {d} apart have no frequencies; give their distance")
-    return cast(divide(numbers, n * d), wanted)
+    return cast(upload(numbers / ((numbers.size if n is None else n) * d), open_device(device)), wanted)
 
 
 def _shifted(operation: str, x: Tensor, axes: int | Sequence[int] | None, sign: int) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
+import numpy as np
+
 from rocmkern.dtypes import bool_, complex128, int64
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
@@ -13,7 +15,7 @@ from rocmkern.kernels.plans import BLOCK
 from rocmkern.layout import Shape, broadcast_shapes, normal_axis, normal_integer
 from rocmkern.ops import fused, prepared
 from rocmkern.ops.casting import cast, duplicate, packed
-from rocmkern.ops.creation import arange
+from rocmkern.ops.creation import arange, upload
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
 from rocmkern.ops.faults import checked_ids, under_check
 from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, strided, word
@@ -229,17 +231,24 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         return repeat(reshape(as_tensor("repeat", x), -1), repeats, axis=0)
     at = normal_axis(axis, as_tensor("repeat", x).ndim, "repeat")
     if not isinstance(repeats, Tensor):
-        times = normal_integer(repeats, "repeat", "number of times")
-        if times < 0:
-            raise ShapeError(f"repeat: {times} times; use 0 or more")
-        wide = broadcast_to(expand_dims(x, axis=at + 1), (*x.shape[: at + 1], times, *x.shape[at + 1 :]))
-        return reshape(duplicate(wide), (*x.shape[:at], x.shape[at] * times, *x.shape[at + 1 :]))
+        number = normal_integer(repeats, "repeat", "number of times")
+        if number < 0:
+            raise ShapeError(f"repeat: {number} times; use 0 or more")
+        wide = broadcast_to(expand_dims(x, axis=at + 1), (*x.shape[: at + 1], number, *x.shape[at + 1 :]))
+        return reshape(duplicate(wide), (*x.shape[:at], x.shape[at] * number, *x.shape[at + 1 :]))
     same_device("repeat", x.device, index_tensor("repeat", repeats))
     if repeats.ndim > 1 or (repeats.ndim and repeats.size not in (1, x.shape[at])):
         raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; give one for each")
-    if repeats.dtype.kind == "signed" and repeats.size and int(lowest(repeats)) < 0:
+    if repeats.dtype.kind == "signed" and repeats.size > fused.FEW and int(lowest(repeats)) < 0:
         raise ShapeError(f"repeat: {int(lowest(repeats))} times; use 0 or more")
-    ends = cumulative_sum(cast(broadcast_to(repeats, (x.shape[at],)), int64))
+    times = broadcast_to(repeats, (x.shape[at],))
+    if times.size <= fused.FEW:  # the host needs their sum anyway
+        counts = times.numpy()
+        if counts.min(initial=0) < 0:
+            raise ShapeError(f"repeat: {counts.min()} times; use 0 or more")
+        if counts.sum(dtype=np.float64) <= fused.FEW:
+            return select(x, upload(np.repeat(np.arange(counts.size), counts.astype(np.int64)), x.device), at)
+    ends = cumulative_sum(cast(times, int64))
     total = int(ends.view(ends.layout.narrow(0, ends.size - 1, 1))) if ends.size else 0
     return select(x, searched(ends, arange(total, device=x.device), right=True), at)
 

@@ -130,6 +130,12 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
         write(where(key, source, x), x)
         return
+    if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.size <= fused.FEW_WRITES:
+        merged = x.layout.reshape((key.size, *x.shape[key.ndim :])) if key.shape == x.shape[: key.ndim] else None
+        if merged is not None:
+            same_device("index", x.device, key)
+            _recorded_put(x.view(merged), (positions(key),), source)
+            return
     given = key if isinstance(key, tuple) else (key,)
     dtypes = [e.dtype for e in given if isinstance(e, Tensor)]
     if dtypes and bool_ not in dtypes:

@@ -7,12 +7,17 @@ from math import inf
 from rocmkern.dtypes import DType, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Layout, normal_axes, normal_axis, normal_integer
-from rocmkern.ops.casting import cast
+from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
-from rocmkern.ops.launch import empty
-from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, matrix_transpose, moveaxis
-from rocmkern.ops.movement import write
+from rocmkern.ops.manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    matrix_transpose,
+    moveaxis,
+    reshape,
+)
 from rocmkern.ops.parts import parts
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import Axes, max, min, sum
@@ -83,19 +88,20 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
 @recorded
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of three elements along an axis; the others broadcast."""
-    device, dtype = device_and_dtype("cross", as_tensor("cross", x1), as_tensor("cross", x2))
+    _, dtype = device_and_dtype("cross", as_tensor("cross", x1), as_tensor("cross", x2))
     at1, at2 = normal_axis(axis, x1.ndim, "cross"), normal_axis(axis, x2.ndim, "cross")
     if x1.shape[at1] != 3 or x2.shape[at2] != 3:
         raise ShapeError(f"cross: shapes {x1.shape} and {x2.shape} along axis {axis}; both take 3 elements there")
     a, b = broadcast_arrays(moveaxis(cast(x1, dtype), at1, -1), moveaxis(cast(x2, dtype), at2, -1))
-    result = empty(a.shape, dtype, device)
 
-    def entry(x: Tensor, i: int) -> Tensor:
-        return x.view(x.layout.narrow(x.ndim - 1, i % 3, 1))
+    def twice(x: Tensor) -> Tensor:
+        return reshape(duplicate(broadcast_to(expand_dims(x, axis=-2), (*x.shape[:-1], 2, 3))), (*x.shape[:-1], 6))
 
-    for i in range(3):
-        first, second = multiply(entry(a, i + 1), entry(b, i + 2)), multiply(entry(a, i + 2), entry(b, i + 1))
-        write(subtract(first, second), entry(result, i))
+    def turned(x: Tensor, by: int) -> Tensor:
+        return x.view(x.layout.narrow(x.ndim - 1, by, 3))
+
+    a, b = twice(a), twice(b)
+    result = subtract(multiply(turned(a, 1), turned(b, 2)), multiply(turned(a, 2), turned(b, 1)))
     return moveaxis(result, -1, axis)
 
 

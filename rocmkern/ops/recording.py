@@ -8,7 +8,8 @@ is of no use.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import local
 from types import NoneType
 from typing import Any, Final, Protocol
@@ -255,3 +256,13 @@ class _Thread(local):
 
 thread: Final = _Thread()  # what the calling thread records
 under_way: Final[list[Recording]] = []  # of any thread: quicker to look at
+
+
+@contextmanager
+def not_recorded() -> Iterator[None]:
+    """Within, what is made is to be kept, and no step of the operation."""
+    outer, thread.recording = thread.recording, None
+    try:
+        yield
+    finally:
+        thread.recording = outer

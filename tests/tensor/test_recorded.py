@@ -93,7 +93,14 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.median(o.x, axis=0), lambda o: rk.quantile(o.x, 0.3), lambda o: rk.kron(o.x, o.three),
     lambda o: rk.einsum("ij,kj->ki", o.x, o.z), lambda o: put(o.x, (o.each[0] % 3, o.each[1]), 2.5),
     lambda o: put(o.z, (slice(None), o.each[1, :2]), o.y[:, :2]),
-    lambda o: rk.roll(o.x, (1, -2), axis=(0, 1)), lambda o: rk.tile(o.z, (2, 1)),
+    lambda o: rk.fft.fft(o.z, n=5), lambda o: rk.fft.ifft(o.z.T), lambda o: rk.fft.fft2(o.z),
+    lambda o: rk.fft.ifft2(o.z), lambda o: rk.fft.fftn(o.x, s=(3, 17), axes=(0, 1)), lambda o: rk.fft.ifftn(o.z),
+    lambda o: rk.fft.rfft(o.x, axis=0), lambda o: rk.fft.irfft(o.z), lambda o: rk.fft.rfftn(o.x),
+    lambda o: rk.fft.irfftn(o.z), lambda o: rk.fft.hfft(o.z), lambda o: rk.fft.ihfft(o.x),
+    lambda o: rk.fft.rfft2(o.x), lambda o: rk.fft.irfft2(o.z), lambda o: rk.fft.fftshift(o.z),
+    lambda o: rk.fft.ifftshift(o.x), lambda o: rk.meshgrid(o.row, o.three),
+    lambda o: rk.linalg.cross(o.y[:, :3], o.three), lambda o: rk.roll(o.x, (1, -2), axis=(0, 1)),
+    lambda o: rk.tile(o.z, (2, 1)),
 )  # fmt: skip
 
 
