@@ -39,10 +39,10 @@ namespace rk {
         u64 dilation_h, u64 dilation_w, const u64 *info
 
 #define CONV_AXES(name, is_transposed, T)                                                                    \
-    RK_KERNEL name##_axes_##T(GEOMETRY, const T *src, const T *kernel, T *dst) {                             \
+    RK_KERNEL name##_axes_##T(GEOMETRY, const T *src, const T *kernel, const T *bias, T *dst) {              \
         convolve<is_transposed>({groups, h_out, w_out, stride_h, stride_w, padding_h, padding_w, dilation_h, \
                                  dilation_w},                                                                \
-                                extents_2d(info), extents_2d(info + 8), src, kernel, dst);                   \
+                                extents_2d(info), extents_2d(info + 8), src, kernel, bias, dst);             \
     }
 
 #define CONV_TILES(name, M, N, K, M1, N1, T)                                                                 \

@@ -62,7 +62,8 @@ RK_DEVICE Place4 place_of(u64 linear, u64 channels, u64 height, u64 width) {
 
 template <bool Transposed, typename T>
 RK_DEVICE T convolve_at(const Extents4 &src, const Extents4 &kernel, const Axis &vertical, const Axis &horizontal,
-                        u64 groups, const Place4 &at, u64 channels_out, const T *image, const T *weights) {
+                        u64 groups, const Place4 &at, u64 channels_out, const T *image, const T *weights,
+                        const T *bias) {
     using Acc = product<T>;
     const u64 group_out = groups == 1 ? channels_out : divide(channels_out, groups);
     const u64 group_in = groups == 1 ? src.dim[1] : divide(src.dim[1], groups);
@@ -95,7 +96,8 @@ RK_DEVICE T convolve_at(const Extents4 &src, const Extents4 &kernel, const Axis 
             }
         }
     }
-    return narrow<T>(static_cast<arith<T>>(sum));
+    const auto total = static_cast<arith<T>>(sum);
+    return narrow<T>(bias == nullptr ? total : add(total, widen(bias[at.channel])));
 }
 
 // What the direct convolutions differ in besides the layouts.
@@ -120,7 +122,7 @@ struct Geometry {
 
 template <bool Transposed, typename T>
 RK_DEVICE void convolve(const Geometry &geometry, const Extents4 &src, const Extents4 &kernel, const T *image,
-                        const T *weights, T *dst) {
+                        const T *weights, const T *bias, T *dst) {
     const Axis vertical = geometry.vertical(src, kernel);
     const Axis horizontal = geometry.horizontal(src, kernel);
     const u64 channels = Transposed ? kernel.dim[1] * geometry.groups : kernel.dim[0];
@@ -129,8 +131,15 @@ RK_DEVICE void convolve(const Geometry &geometry, const Extents4 &src, const Ext
     for (u64 i = global_thread(); i < count; i += global_threads()) {
         const Place4 at = place_of(i, channels, vertical.out, horizontal.out);
         dst[i] = convolve_at<Transposed>(src, kernel, vertical, horizontal, geometry.groups, at, channels, image,
-                                         weights);
+                                         weights, bias);
     }
+}
+
+// Without a bias.
+template <bool Transposed, typename T>
+RK_DEVICE void convolve(const Geometry &geometry, const Extents4 &src, const Extents4 &kernel, const T *image,
+                        const T *weights, T *dst) {
+    convolve<Transposed>(geometry, src, kernel, image, weights, static_cast<const T *>(nullptr), dst);
 }
 
 // The right operand of a convolution as a matrix product: row k is one (channel, ky, kx) of the kernel, column n one

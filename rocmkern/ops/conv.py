@@ -10,8 +10,8 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_conv
 from rocmkern.layout import made, normal_integer
 from rocmkern.ops import tuned
-from rocmkern.ops.casting import cast
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype
+from rocmkern.ops.casting import cast, packed
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, same_device
 from rocmkern.ops.launch import context, empty, kernel, layout_info
 from rocmkern.ops.manipulation import reshape
 from rocmkern.ops.recorded import recorded
@@ -51,8 +51,12 @@ def conv2d(
     sizes = result.shape, pixels, groups, images.dtype, _packs(kernels), depth
     plan = here.plan(plans_conv.planned, *sizes, tuned=instance)
     chosen, (info, *addresses) = here.kernel(images.device, plan.variant), _pointers(images, kernels)
+    shift = _bias("conv2d", bias, result)
+    if plan.variant.startswith("conv2d_axes"):
+        chosen.run(plan, *geometry, info, *addresses, 0 if shift is None else shift.address, result.address)
+        return _as_given(result, x)
     chosen.run(plan, *geometry, info, *addresses, result.address)
-    return _finished("conv2d", result, bias, x)
+    return _as_given(result if shift is None else add(result, reshape(shift, (-1, 1, 1))), x)
 
 
 @recorded
@@ -82,10 +86,11 @@ def conv_transpose2d(
         raise ShapeError(f"conv_transpose2d: padding {pads} leaves nothing of image {images.shape[2:]}")
     result = empty((images.shape[0], kernels.shape[1] * groups, *size), images.dtype, images.device)
     geometry = (groups, *size, *steps, *pads, *spread)
+    shift = _bias("conv_transpose2d", bias, result)
     kernel(images.device, f"conv_transpose2d_axes_{images.dtype.short}")(
-        result.size, *geometry, *_pointers(images, kernels), result.address
+        result.size, *geometry, *_pointers(images, kernels), 0 if shift is None else shift.address, result.address
     )
-    return _finished("conv_transpose2d", result, bias, x)
+    return _as_given(result, x)
 
 
 @recorded
@@ -286,10 +291,18 @@ def _as_signal(image: Tensor) -> Tensor:
     return image.view(made((b, c, n), (*strides[:2], strides[3]), image.layout.offset))
 
 
-def _finished(name: str, result: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
-    if bias is not None and as_tensor(name, bias).shape != result.shape[1:2]:
+def _as_given(result: Tensor, x: Tensor) -> Tensor:
+    """What went through f32 as f8 again."""
+    return cast(result, x.dtype) if x.dtype.short == "f8_e4m3" else result
+
+
+def _bias(name: str, bias: Tensor | None, result: Tensor) -> Tensor | None:
+    """What is added to each channel, in the result's dtype and contiguous."""
+    if bias is None:
+        return None
+    if as_tensor(name, bias).shape != result.shape[1:2]:
         raise ShapeError(
             f"{name}: a bias of shape {bias.shape} for {result.shape[1]} output channels; give it one each"
         )
-    shifted = result if bias is None else add(result, reshape(cast(bias, result.dtype), (-1, 1, 1)))
-    return cast(shifted, x.dtype) if x.dtype.short == "f8_e4m3" else shifted
+    same_device(name, result.device, bias)
+    return packed(cast(bias, result.dtype))

@@ -65,7 +65,8 @@ def convolve(device: Device, name: str, t: DType, x: Array, kernel: Array, g: Ge
     """conv2d_axes or conv2d_tiles."""
     out = g.out((x.shape[2], x.shape[3]), (kernel.shape[2], kernel.shape[3]))
     dst = np.full((x.shape[0], kernel.shape[0], *out), 77).astype(t.numpy)
-    arguments = *axes_arguments(g, out), info(x, kernel), x, kernel, dst
+    bias = (None,) if name == "conv2d_axes" else ()
+    arguments = *axes_arguments(g, out), info(x, kernel), x, kernel, *bias, dst
     run(device, f"{name}_{t.short}", *arguments, grid=grid)
     return dst
 
@@ -133,9 +134,24 @@ def test_own_geometry_for_each_axis(device: Device, t: DType) -> None:
     weights = numbers(rng, t, (6, 2, 3, 2))
     out = g.transposed_out((7, 9), (3, 2))
     dst = np.zeros((2, 4, *out), t.numpy)
-    arguments = *axes_arguments(g, out), info(x, weights), x, weights, dst
-    run(device, f"conv_transpose2d_axes_{t.short}", *arguments, grid=2)
+    arguments = *axes_arguments(g, out), info(x, weights), x, weights
+    run(device, f"conv_transpose2d_axes_{t.short}", *arguments, None, dst, grid=2)
     assert_transposed(dst, x, weights, g, t)
+
+
+@pytest.mark.parametrize("t", NUMBERS, ids=str)
+def test_a_bias_is_added_to_each_channel(device: Device, t: DType) -> None:
+    """To the sums of a convolution and of a transposed one, before they are rounded; integers wrap."""
+    rng = np.random.default_rng(4)
+    x, kernel, bias = numbers(rng, t, (2, 3, 4, 5)), numbers(rng, t, (3, 3, 1, 1)), numbers(rng, t, (3,))
+    pixels, mixed, shift = wide(x, t), wide(kernel[..., 0, 0], t), wide(bias, t)[:, None, None]
+    want = np.einsum("bchw,oc->bohw", pixels, mixed) + shift
+    magnitude = np.einsum("bchw,oc->bohw", abs(pixels), abs(mixed)) + abs(shift)
+    for name, weights in (("conv2d", kernel), ("conv_transpose2d", kernel.transpose(1, 0, 2, 3))):
+        dst = np.zeros((2, 3, 4, 5), t.numpy)
+        arguments = *axes_arguments(Geometry(), (4, 5)), info(x, weights), x, weights, bias, dst
+        run(device, f"{name}_axes_{t.short}", *arguments, grid=2)
+        assert_sums(dst, want, magnitude, t, 4)
 
 
 @pytest.mark.parametrize("name", ["conv2d_axes", *SHIPPED])

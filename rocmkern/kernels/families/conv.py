@@ -84,7 +84,8 @@ def _pools(t: DType) -> Iterator[KernelSpec]:
 
 
 def _own(t: DType) -> Iterator[KernelSpec]:
-    parameters = _direct_parameters(t)
+    *operands, out = _direct_parameters(t)
+    parameters = (*operands, source("bias", t, nullable=True), out)
     for name, transposed in (("conv2d", "false"), ("conv_transpose2d", "true")):
         yield _kernel(f"{name}_axes_{t.short}", f"CONV_AXES({name}, {transposed}, {t.short})", *parameters)
     if t in TILED:
