@@ -109,6 +109,8 @@ class _Object:
     def __attrs_post_init__(self) -> None:
         layouts, stream = _layouts(), io.BytesIO(self.data)
         header = struct_parse(layouts.Elf_Ehdr, stream)
+        if header["e_machine"] != "EM_X86_64":
+            raise DriverError(f"compile: this CPU's code is {header['e_machine']}; the emulator runs on x86-64 alone")
         stream.seek(header["e_shoff"])
         self._sections = [struct_parse(layouts.Elf_Shdr, stream) for _ in range(header["e_shnum"])]
         table = next(s for s in self._sections if s["sh_type"] == "SHT_SYMTAB")
@@ -204,10 +206,10 @@ def _process() -> ctypes.CDLL:
 
 
 def address_in_process(symbol: str) -> int | None:
-    """Of a function of LLVM's or a C library that the process has."""
+    """Of a function of a C library, or LLVM's."""
+    if hasattr(_process(), symbol):
+        return ctypes.cast(getattr(_process(), symbol), ctypes.c_void_p).value
     import llvmlite.binding as llvm
 
     address: int | None = llvm.address_of_symbol(symbol)
-    if address is None and hasattr(_process(), symbol):
-        address = ctypes.cast(getattr(_process(), symbol), ctypes.c_void_p).value
     return address

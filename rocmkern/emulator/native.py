@@ -9,15 +9,16 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from hashlib import blake2b
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import llvmlite
 from attrs import astuple, define, field, frozen
 
 from rocmkern.disk_cache import DiskCache
 from rocmkern.emulator.compiler import THOROUGH, attributes, compile_ir
-from rocmkern.emulator.ir import target_features
+from rocmkern.emulator.ir import AVX512_VARIABLE, target_features
 from rocmkern.emulator.linking import Function, Image, Memory, address_in_process, functions
 from rocmkern.emulator.store import Store
 from rocmkern.emulator.threads import whole
@@ -36,6 +37,7 @@ class Code:
     level: int = THOROUGH
 
 
+CPU_FACTS: Final = ("vendor_id", "cpu family", "model", "stepping", "flags")
 Build = Callable[[], Code]
 
 
@@ -46,6 +48,17 @@ def translator_version() -> str:
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         state.update(path.read_bytes())
     return state.hexdigest()
+
+
+def host() -> str:
+    """What code for this CPU depends on. LLVM need not be asked, which takes 30 ms to load."""
+    known = [sys.platform, os.environ.get(AVX512_VARIABLE, "")]
+    try:
+        with Path("/proc/cpuinfo").open() as file:
+            first = takewhile(str.strip, file)
+            return " ".join([*known, *(line for line in first if line.split("\t")[0] in CPU_FACTS)])
+    except OSError:
+        return " ".join([*known, target_features()])
 
 
 @define(eq=False)
@@ -60,10 +73,7 @@ class Native:
 
     @cached_property
     def store(self) -> Store:
-        import llvmlite.binding as llvm
-
-        host = llvm.get_host_cpu_name() + target_features() + sys.platform
-        name = blake2b((host + translator_version()).encode(), digest_size=10).hexdigest()
+        name = blake2b((host() + translator_version()).encode(), digest_size=10).hexdigest()
         return Store(DiskCache.named("emulator"), name)
 
     def forget_threads(self) -> None:
