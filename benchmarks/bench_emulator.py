@@ -10,7 +10,8 @@ later launch / NumPy, and CPU time of both (all threads; on a busy machine the o
 launches without AVX-512 / with it, where this CPU has it; vector instructions × lanes that a core executes in a second.
 
 Then, in a process that begins with an empty cache: what it costs to translate kernels of various lengths for tier 0
-and for tier 1, to load them in a second process, and to launch one that does nothing. Milliseconds of CPU time.
+and for tier 1, to load them in a second process, and to launch one that does nothing. Milliseconds of CPU time. Last,
+what it costs to load the kernels of operations with longer ones, in processes that find them on disk: median of three.
 """
 
 from __future__ import annotations
@@ -24,18 +25,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from attrs import frozen
 from scipy.special import ndtr
 
+import rocmkern as rk
 from rocmkern.dtypes import float32
 from rocmkern.emulator import program
 from rocmkern.emulator.ir import AVX512_VARIABLE, host_features
+from rocmkern.emulator.library import Library
 from rocmkern.emulator.machine import Entry, Machine
+from rocmkern.emulator.native import native
 from rocmkern.kernels import plans, plans_rows, plans_transpose
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.files import code_objects
@@ -52,6 +59,22 @@ TRANSLATED: dict[tuple[str, str], Callable[[int, int, int], bytes]] = {  # argum
     ("unary", "uexp_f32"): lambda n, x, out: struct.pack("<QQQQQ", n, 1, 0, x, out),
     ("unary", "ugelu_erf_f32"): lambda n, x, out: struct.pack("<QQQQQ", n, 1, 0, x, out),
     ("reduce", "softmax_rows_f32"): lambda n, x, out: struct.pack("<QQQQ", n >> 12, 1 << 12, x, out),
+}
+LONG: dict[str, Callable[[Any], object]] = {  # operations on what gives random numbers of a shape and dtype
+    "softmax": lambda a: rk.softmax(a(8, 300)),
+    "layer_norm": lambda a: rk.layer_norm(a(8, 300)),
+    "sort": lambda a: rk.sort(a(4, 5000)),
+    "top_k": lambda a: rk.top_k(a(8, 300), 5),
+    "matmul": lambda a: a(65, 70) @ a(70, 90),
+    "matmul f16": lambda a: a(64, 64, dtype=np.float16) @ a(64, 64, dtype=np.float16),
+    "matmul f64": lambda a: a(33, 40, dtype=np.float64) @ a(40, 50, dtype=np.float64),
+    "conv2d": lambda a: rk.conv2d(a(1, 3, 20, 20), a(8, 3, 3, 3)),
+    "attention": lambda a: rk.scaled_dot_product_attention(*(a(1, 2, 40, 64) for _ in range(3))),
+    "fft": lambda a: rk.fft.fft(a(4, 512)),
+    "svd": lambda a: rk.linalg.svd(a(20, 16)),
+    "q4_0 @ vector": lambda a: rk.quantize(a(64, 256), "q4_0").matmul(a(1, 256)),
+    "q4_K @ matrix": lambda a: rk.quantize(a(64, 256), "q4_K").matmul(a(40, 256)),
+    "q6_K @ matrix": lambda a: rk.quantize(a(64, 256), "q6_K").matmul(a(40, 256)),
 }
 COUNTED = {"exp": ("unary", "uexp_f32"), "gelu_erf": ("unary", "ugelu_erf_f32")}  # bound by arithmetic
 FEW = 1 << 18  # elements
@@ -219,6 +242,44 @@ def translation(target: str, cached: bool) -> dict[str, list[float]]:
     return times
 
 
+def loading(device_name: str) -> dict[str, list[float]]:
+    """Per kernel of long ones: instructions translated, ms of CPU time that a first launch takes longer."""
+    device, rng = Device(device_name), np.random.default_rng(0)
+    entries, starts, runs = dict[str, Entry](), dict[str, float](), defaultdict[str, list[float]](list)
+    start, begin = Entry._start, Machine.begin
+
+    def random(*shape: int, dtype: Any = np.float32) -> Any:
+        return rk.asarray(rng.standard_normal(shape).astype(dtype), device=device)
+
+    def timed_start(entry: Entry, *how: Any) -> Any:
+        began = time.process_time()
+        found = start(entry, *how)
+        starts.setdefault(entry.kernel.name, 1e3 * (time.process_time() - began))
+        entries[entry.kernel.name] = entry
+        return found
+
+    def timed_begin(machine: Machine, entry: Entry, *how: Any) -> None:
+        runs[entry.kernel.name].append(_cpu_ms(partial(begin, machine, entry, *how)))
+
+    Library(native()).load_scheduler()
+    with patch.object(Entry, "_start", timed_start), patch.object(Machine, "begin", timed_begin):
+        for operation in LONG.values():
+            gc.collect()
+            for _ in range(3):
+                operation(random)
+    return {
+        name: [_translated(entries[name]), starts[name] + first - min(later)]
+        for name, (first, *later) in runs.items()
+        if later
+    }
+
+
+def _translated(entry: Entry) -> int:
+    program = entry.module.program
+    text = program.translation_of(entry.kernel)
+    return sum(text.is_written(pc) for pc in range(*program.extent(entry.kernel), 4))
+
+
 def _cpu_ms(function: Callable[[], object]) -> float:
     began = time.process_time()
     function()
@@ -268,11 +329,16 @@ def costs(device: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         cold = _child("translation", "--device", device, **{CACHE_VARIABLE: folder})
         cached = _child("cached", "--device", device, **{CACHE_VARIABLE: folder})
+        long = [_child("loading", "--device", device, **{CACHE_VARIABLE: folder}) for _ in range(4)]
     heads = ("instructions", "tier 0", "tier 1", "2nd proc")
     print(f"{device}, an empty cache\n{'':18}" + "".join(f"{h:>13}" for h in heads))
     for symbol, (count, first, compiled) in cold.items():
         row = f"{count:13}{first:13.1f}{compiled:13.1f}{cached[symbol][1]:13.1f}"
         print(f"{symbol:18}{row}", flush=True)
+    print("".join(f"{h:>{w}}" for h, w in (("", 28), ("translated", 13), ("first", 13), ("2nd proc", 13))))
+    for symbol, (count, first) in long[0].items():
+        later = median(process[symbol][1] for process in long[1:])
+        print(f"{symbol:28}{count:13}{first:13.1f}{later:13.1f}", flush=True)
     print(f"empty launch: {empty_launch_us(Device(device)):.1f} µs", flush=True)
 
 
@@ -282,7 +348,7 @@ def main() -> None:
     parser.add_argument("--log2", type=int, default=24, help="elements, as a power of two")
     parser.add_argument(
         "--json",
-        choices=("measure", "rounds", "translation", "cached"),
+        choices=("measure", "rounds", "translation", "cached", "loading"),
         help="print one part only, for other processes",
     )
     options = parser.parse_args()
@@ -293,6 +359,7 @@ def main() -> None:
         "rounds": lambda: measure(devices[0], options.log2, ROUNDS),
         "translation": lambda: translation(target, False),
         "cached": lambda: translation(target, True),
+        "loading": lambda: loading(devices[0]),
     }
     if options.json:
         print(json.dumps(parts[options.json]()))

@@ -74,6 +74,18 @@ def test_damaged_functions_count_as_missing(tmp_path: Path) -> None:
     assert held(last, "b") == made("b")
 
 
+def test_functions_whose_file_was_dropped_are_found_where_they_were_kept_again(tmp_path: Path) -> None:
+    """The later index line counts: files group functions as they happened to be compiled together."""
+    Store(DiskCache(tmp_path), "v").write([made("a"), made("b")])
+    (file,) = (tmp_path / "v").glob("*.kept")
+    file.unlink()
+    Store(DiskCache(tmp_path), "v").write([made("a")])
+    last = Store(DiskCache(tmp_path), "v")
+    last.refresh()
+    assert held(last, "a") == made("a")
+    assert held(last, "b") is None
+
+
 def test_second_process_compiles_nothing(tmp_path: Path) -> None:
     """What one process translated, in both tiers, another takes from disk without LLVM; a lost cache is made anew."""
     environment = {**os.environ, CACHE_VARIABLE: str(tmp_path)}
@@ -156,7 +168,13 @@ def test_emission_does_without_the_lock_of_llvmlite() -> None:
 
 
 PARTS = """
+@unlike = internal constant [5 x i64] [i64 1, i64 2, i64 3, i64 4, i64 6]
 @table = internal constant [3 x i64] [i64 5, i64 7, i64 11]
+define i64 @other(i64 %i) {
+  %at = getelementptr i64, ptr @unlike, i64 %i
+  %n = load i64, ptr %at
+  ret i64 %n
+}
 define internal i64 @inner(i64 %i) noinline {
   %at = getelementptr i64, ptr @table, i64 %i
   %n = load i64, ptr %at
@@ -179,7 +197,7 @@ declare i64 @elsewhere(i64)
 def test_functions_run_wherever_they_are_put() -> None:
     """With their own constants, tables and calls: in any order, each by itself, and twice."""
     parts = {f.symbol: f for f in functions(compile_ir(PARTS, THOROUGH))}
-    assert parts.keys() == {"inner", "halved", "outer"}
+    assert parts.keys() == {"inner", "halved", "outer", "other"}
     assert parts["outer"].needs == {"inner", "elsewhere"}
     assert parts["halved"].needs == set()
     memory, double = Memory(), ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda n: 2 * n)
