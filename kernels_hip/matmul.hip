@@ -56,8 +56,8 @@ RK_DEVICE void matmul(const Extents &whole, const Batch &batch, const Strides &l
     }
 
 #define MATVEC(name, Way, Vectors, T, Out)                                                                   \
-    RK_BLOCKS_KERNEL(gemv_threads, 2) name(PRODUCT_ARGUMENTS(T), Out *dst) {                                 \
-        skinny<Way<Vectors, T, Out>>(PRODUCT_VALUES, per_lane(dst));                                         \
+    RK_BLOCKS_KERNEL(gemv_threads, 2) name(PRODUCT_ARGUMENTS(T), const Out *bias, Out *dst) {                \
+        skinny<Way<Vectors, T, Out>>(PRODUCT_VALUES, per_lane(bias), per_lane(dst));                         \
     }
 
 #define MATMUL_SUM(name, Acc, Out)                                                                           \

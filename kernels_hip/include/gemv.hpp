@@ -9,16 +9,23 @@ namespace rk {
 
 constexpr u32 gemv_threads = 256;
 
-// Where results go: element (vector, row of the matrix).
+// Where results go: element (vector, row of the matrix). Of a bias there is one for each column of the result, which
+// are the matrix's rows or the vectors.
 template <typename Out>
 struct SkinnyResult {
     Out *first;
     u64 vector_stride;
     u64 row_stride;
+    const Out *bias;
+    bool rows_are_columns;
 
     template <typename Acc>
     RK_DEVICE void store(u64 vector, u64 row, Acc sum) const {
-        first[vector * vector_stride + row * row_stride] = narrow<Out>(static_cast<arith<Out>>(sum));
+        auto total = static_cast<arith<Out>>(sum);
+        if (bias != nullptr) {
+            total += widen(bias[rows_are_columns ? row : vector]);
+        }
+        first[vector * vector_stride + row * row_stride] = narrow<Out>(total);
     }
 };
 
@@ -226,7 +233,7 @@ struct ByBands {
 
 template <typename Way, typename T, typename Out>
 RK_DEVICE void skinny(const Extents &whole, const Batch &batch, const Strides &lefts, const Strides &rights,
-                      const T *lhs, const T *rhs, Out *dst) {
+                      const T *lhs, const T *rhs, const Out *bias, Out *dst) {
     const u64 per_matrix = ((whole.m <= whole.n ? whole.n : whole.m) + Way::rows - 1) / Way::rows;
     const u64 count = per_matrix * batch.count * whole.parts();
     u64 work = static_cast<u64>(block_x()) * Way::workers + Way::worker();
@@ -243,7 +250,8 @@ RK_DEVICE void skinny(const Extents &whole, const Batch &batch, const Strides &l
         const Operand2d<T> a = {lhs + offset.left + share.first * left.column, size.m, left.row, left.column};
         const Operand2d<T> b = {rhs + offset.right + share.first * right.row, size.n, right.column, right.row};
         Way::multiply(left_is_small ? b : a, left_is_small ? a : b, row, share.depth,
-                      {dst + number * size.m * size.n, left_is_small ? size.n : 1, left_is_small ? 1 : size.n});
+                      {dst + number * size.m * size.n, left_is_small ? size.n : 1, left_is_small ? 1 : size.n, bias,
+                       left_is_small});
     }
 }
 

@@ -50,6 +50,11 @@ class ProductPlan:
     partial: DType
     total: LaunchPlan | None
 
+    @property
+    def takes_bias(self) -> bool:
+        """Whether the first launch's kernel takes a bias, and no scales."""
+        return self.first.variant.startswith(tuple(VECTOR_KINDS))
+
     def __str__(self) -> str:
         if self.total is None:
             return str(self.first)

@@ -34,6 +34,11 @@ def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
 
     Transposed views are read as they are. f16 and bf16 are summed in f32 and rounded once; integers wrap.
     """
+    return finish("matmul", biased_product(x1, x2), out)
+
+
+def biased_product(x1: Tensor, x2: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The matrix product; plus one number for each column, a contiguous tensor of the product's dtype."""
     left, right, dtype = _operands("matmul", x1, x2)
     if not left.ndim or not right.ndim:
         raise ShapeError(f"matmul: shapes {x1.shape} and {x2.shape}; both take one dimension or more")
@@ -47,12 +52,12 @@ def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
     shape = (*batch, *a.shape[-2:-1][: left.ndim > 1], *b.shape[-1:][: right.ndim > 1])
     if not dtype.is_float and 0 < prod(batch) * a.shape[-2] * a.shape[-1] * b.shape[-1] <= _FEW_PRODUCTS:
         products = multiply(expand_dims(a, axis=-1), expand_dims(b, axis=-3))
-        return finish("matmul", reshape(sum(products, axis=-2, dtype=dtype), shape), out)
+        total = reshape(sum(products, axis=-2, dtype=dtype), shape)
+        return total if bias is None else add(total, bias)
     result = empty((*batch, a.shape[-2], b.shape[-1]), dtype, a.device)
+    has_bias = _launch(a, b, batch, result, bias) if result.size else True
     shaped = result if shape == result.shape else reshape(result, shape)
-    if result.size:
-        _launch(a, b, batch, result)
-    return finish("matmul", shaped, out)
+    return shaped if has_bias or bias is None else add(shaped, bias)
 
 
 def _operands(operation: str, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor, DType]:
@@ -62,8 +67,8 @@ def _operands(operation: str, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor, D
     return cast(x1, dtype), cast(x2, dtype), dtype
 
 
-def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
-    """One launch for all batches; f8 goes through f32."""
+def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor, bias: Tensor | None = None) -> bool:
+    """One launch for all batches; f8 goes through f32. Whether it added the bias."""
     if a.dtype.short == "f8_e4m3":
         wide = empty(result.shape, float32, result.device)
         _launch(cast(a, float32), cast(b, float32), batch, wide)
@@ -71,7 +76,8 @@ def _launch(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     elif a.dtype.is_complex:
         _launch_complex(a, b, batch, result)
     elif not (specialized.enabled and specialized.product(result, a, b)):
-        _multiply(a, b, batch, result)
+        return _multiply(a, b, batch, result, bias=bias)
+    return False
 
 
 @frozen
@@ -98,8 +104,10 @@ def scaled_product(a: Tensor, b: Tensor, dtype: DType, scales: Scales) -> Tensor
     return result
 
 
-def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales | None = None) -> None:
-    """As planned: one launch, or one for the parts of the inner axis and one that adds them."""
+def _multiply(
+    a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales | None = None, bias: Tensor | None = None
+) -> bool:
+    """As planned: one launch, or one for the parts of the inner axis and one that adds them. Whether the bias is in."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     left = Layout(a.shape[:-2], a.strides[:-2]).broadcast_to(batch)
     right = Layout(b.shape[:-2], b.strides[:-2]).broadcast_to(batch)
@@ -124,13 +132,17 @@ def _multiply(a: Tensor, b: Tensor, batch: Shape, result: Tensor, scales: Scales
         *map(word, (right_steps[0] if simple and dims else 0, *b.strides[-2:])),
         *(num_dims, info),
     )
-    between = (finish if plan.total is None else (0, 0, 0)) if plan.is_scaled else ()
+    adds = bias if plan.takes_bias and plan.total is None else None
+    between: tuple[int, ...] = (finish if plan.total is None else (0, 0, 0)) if plan.is_scaled else ()
+    if plan.takes_bias:
+        between = (0 if adds is None else adds.address,)
     kernel.run(plan.first, *before, a.address, b.address, *between, target.address)
     if plan.total is not None:
         more = finish or (() if plan.is_plain else (0, 0, 0))
         here.kernel(a.device, plan.total.variant).run(
             plan.total, m, n, count, plan.parts, *more, target.address, result.address
         )
+    return adds is not None
 
 
 def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:

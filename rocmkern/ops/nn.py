@@ -10,10 +10,10 @@ from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, packed
-from rocmkern.ops.elementwise import as_tensor, same_device
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, same_device
 from rocmkern.ops.indexing import gathered, index_tensor, slices_at, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
-from rocmkern.ops.linear import matmul
+from rocmkern.ops.linear import biased_product, matmul
 from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import as_floats, mean
@@ -115,12 +115,15 @@ def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
 @recorded
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
     """x times the transpose of weight (out, in), plus bias."""
-    product = matmul(x, matrix_transpose(weight))
+    columns = matrix_transpose(weight)
     if bias is None:
-        return product
-    if as_tensor("linear", bias).ndim > 1 or bias.size not in (1, product.shape[-1]):
+        return matmul(x, columns)
+    if as_tensor("linear", bias).ndim > 1 or bias.size not in (1, weight.shape[-2]):
         raise ShapeError(f"linear: bias {bias.shape} for weights {weight.shape}; give one number for each row of them")
-    return add(product, bias)
+    _, dtype = device_and_dtype("linear", as_tensor("linear", x), weight, bias)
+    if x.dtype is weight.dtype is dtype and bias.dtype is dtype and bias.shape == weight.shape[-2:-1]:
+        return biased_product(x, columns, packed(bias))
+    return add(matmul(x, columns), bias)
 
 
 @recorded

@@ -46,8 +46,9 @@ def strides(view: Array) -> list[int]:
 
 
 def multiply(
-    device: Device, kind: str, t: DType, out: DType, a: Array, b: Array, *, grid: int = 2, part: int | None = None
-) -> Array:
+    device: Device, kind: str, t: DType, out: DType, a: Array, b: Array, *, grid: int = 2, part: int | None = None,
+    bias: Array | None = None,
+) -> Array:  # fmt: skip
     """(batch, m, k) · (batch, k, n) of any strides through the single-stride batch; with `part` a result for each."""
     batch, m, k = a.shape
     n = b.shape[2]
@@ -55,7 +56,7 @@ def multiply(
     parts = max(-(-k // part), 1)
     dst = np.full((parts * batch, m, n), 77, out.numpy)
     sizes = m, n, k, part, batch, *strides(a), *strides(b)
-    finish = (None,) * 3 if kind in SCALED_TILES else ()
+    finish = (None,) * 3 if kind in SCALED_TILES else (bias,) if kind in VECTOR_KINDS else ()
     block = (TILES[kind][0] if kind in TILES else SCALED_TILES[kind]).threads if kind not in VECTOR_KINDS else 256
     run(device, symbol(kind, t, out), *sizes, 0, None, a, b, *finish, dst, grid=grid, block=block)
     return dst
@@ -190,6 +191,21 @@ def test_vectors_times_a_matrix(
     m, n = (many, few) if tall else (few, many)
     a, b = arranged(rng, t, (batch, m, k), how[0]), arranged(rng, t, (batch, k, n), how[1])
     assert_product(a, b, t, out, multiply(device, kind, t, out, a, b, grid=grid))
+
+
+@pytest.mark.parametrize("kind", VECTOR_KINDS)
+@pytest.mark.parametrize("t", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64], ids=str)
+def test_vectors_add_a_bias_to_each_column(device: Device, kind: str, t: DType) -> None:
+    """As one more product of each sum, rounded once with it; of rows that are columns of the result, and of vectors."""
+    rng = np.random.default_rng(6)
+    few = VECTOR_KINDS[kind][1]
+    for m, n in ((few, 40), (40, few), (1, 1), (3, 1)):
+        if min(m, n) > few:
+            continue
+        a, b, bias = numbers(rng, t, (2, m, 20)), numbers(rng, t, (2, 20, n)), numbers(rng, t, (n,))
+        ones, rows = np.ones((2, m, 1), t.numpy), np.broadcast_to(bias, (2, 1, n))
+        came = multiply(device, kind, t, t, a, b, bias=bias)
+        assert_product(np.concatenate([a, ones], 2), np.concatenate([b, rows], 1), t, t, came)
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,8 @@ def test_one_launch() -> None:
         lambda: m[ids, ids],
         lambda: m.__setitem__((slice(None), ids), 2.0),
         lambda: rk.cross_entropy(m, ids),
+        lambda: rk.linear(m, m, y),
+        lambda: rk.conv1d(q[0], q[0, :, :, :3], y[:2]),
         lambda: rk.unique_all(z),
         lambda: rk.isin(z, z),
         lambda: rk.take_along_axis(x, ids),

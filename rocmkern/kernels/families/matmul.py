@@ -105,7 +105,8 @@ def _kernels() -> Iterator[KernelSpec]:
     for kind, (way, count) in VECTOR_KINDS.items():
         for t, out in VECTOR_PAIRS:
             name = symbol(kind, t, out)
-            yield _product(name, t, out, f"MATVEC({name}, {way}, {count}, {t.short}, {out.short})")
+            bias = source("bias", out, nullable=True)
+            yield _product(name, t, out, f"MATVEC({name}, {way}, {count}, {t.short}, {out.short})", bias)
     for acc, out in SUMS:
         name = symbol("matmul_sum", acc, out)
         yield _sum(name, acc, out, f"MATMUL_SUM({name}, {acc.short}, {out.short})", *_FINISH)
