@@ -20,6 +20,7 @@ from rocmkern.emulator import machine as machines
 from rocmkern.emulator.compiler import compile_ir
 from rocmkern.emulator.machine import Launch
 from rocmkern.emulator.native import Code, native
+from rocmkern.emulator.snapshot import Snapshot
 from rocmkern.emulator.threads import Threads, whole
 from rocmkern.emulator.translation import WRITTEN, Translation
 from tests.emulator.device import Bench, bench, unknown
@@ -64,6 +65,25 @@ def test_a_translation_that_breaks_off_leaves_nothing_half_done(monkeypatch: pyt
     assert any(marks[1])
     assert bytes(m & WRITTEN for m in device.module.program.translation._marks) == marks[1]
     check(device)
+
+
+def test_a_kept_kernel_whose_loading_breaks_off_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its operations lie there, but nothing leads to them."""
+    first = unknown(STEPS)
+    check(first)
+    first.module.program._keep(first.module.kernel("steps").kernel)
+    later, lay = bench.__wrapped__(STEPS), Snapshot.lay
+
+    def breaks_off(*arguments: Any) -> None:
+        lay(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Snapshot, "lay", breaks_off)
+        with pytest.raises(KeyboardInterrupt):
+            check(later)
+    assert not any(m & WRITTEN for m in later.module.program.translation._marks)
+    check(later)
 
 
 def test_what_waits_for_code_finds_it_where_its_translation_broke_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -420,3 +420,11 @@ def test_the_generic_kernel_serves_where_nothing_compiles(jit: Path, monkeypatch
         assert kernels_of_sum(50) == ["badd_f32"]
     assert kernels_of_sum(50) == ["badd_f32"]
     assert not list(jit.glob("*"))
+
+
+def test_the_generic_kernel_serves_where_nothing_can_be_kept(jit: Path) -> None:
+    """A cache that can't be written warns, once for each kernel."""
+    jit.parent.write_bytes(b"")  # in the place of a folder
+    with pytest.warns(RuntimeWarning, match="compile op_add_f32_51x4x1x1_.*; the generic kernel serves"):
+        assert kernels_of_sum(51) == ["badd_f32"]
+    assert kernels_of_sum(51) == ["badd_f32"]
