@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 from attrs import field, frozen
 
+from rocmkern.errors import DTypeError
+
 Kind = Literal["bool", "unsigned", "signed", "float", "complex"]
 
 
@@ -95,8 +97,6 @@ def dtype(spec: object) -> DType:
 
     Raises DTypeError (a TypeError) for anything the kernels have no element type for.
     """
-    from rocmkern.errors import DTypeError
-
     if isinstance(spec, DType):
         return spec
     if isinstance(spec, str):

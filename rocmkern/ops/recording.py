@@ -21,7 +21,7 @@ from rocmkern.drivers.protocol import Again, Dims
 from rocmkern.dtypes import DType
 from rocmkern.layout import Layout
 from rocmkern.runtime import Device, DeviceMemory, Function
-from rocmkern.tensor import Tensor
+from rocmkern.tensor import Kind, Tensor
 
 _MOST_STEPS: Final = 64
 _ADDRESS: Final = struct.Struct("<Q")
@@ -103,7 +103,7 @@ class Recorded:
     """The steps of an operation: the bytes to allocate before each, and which memory is free behind it."""
 
     steps: tuple[tuple[tuple[int, ...], Callable[[Device, Sequence[int]], None], tuple[int, ...]], ...]
-    results: tuple[tuple[int, DType, Layout], ...]  # by the number of their memory
+    results: tuple[tuple[int, DType, Layout, Kind], ...]  # by the number of their memory
     kind: type | None  # of a result that is not one tensor
 
     def run(self, device: Device, addresses: list[int]) -> Any:
@@ -119,11 +119,11 @@ class Recorded:
                 memories[number] = None
         kind = self.kind
         if kind is None:
-            number, dtype, layout = self.results[0]
-            return Tensor(memories[number], dtype, layout, device)
+            number, dtype, layout, alike = self.results[0]
+            return Tensor(memories[number], dtype, layout, device, alike)
         if kind is NoneType:
             return None
-        tensors = [Tensor(memories[number], dtype, layout, device) for number, dtype, layout in self.results]
+        tensors = [Tensor(memories[at], dtype, layout, device, alike) for at, dtype, layout, alike in self.results]
         return tuple(tensors) if kind is tuple else kind(*tensors)
 
 
@@ -234,7 +234,7 @@ class Recording:
             memory = next((m for m in self._touched if isinstance(t, Tensor) and m.made() is t.memory), None)
             if memory is None or memory.number is None:
                 return None
-            results.append((memory.number, t.dtype, t.layout))
+            results.append((memory.number, t.dtype, t.layout, t.kind))
             lasting.add(memory.number)
         if not self.is_complete:
             return None

@@ -206,6 +206,8 @@ def test_kinds() -> None:
     x = rk.ones((2, 3))
     alike = (rk.ones((4, 3))[2:], x + x, (x + x) + x, x.copy(), x.T.T, x.astype(rk.float16).astype(rk.float32))
     assert all(t.kind is x.kind for t in alike)
+    for _ in range(2):  # the second time by what was recorded
+        assert rk.softmax(x).kind is x.kind and rk.sum(x, axis=0).kind is rk.ones((3,)).kind
     others = (rk.ones((3, 2)), x.T, x[:, :2], x.astype(rk.int32), x[None], x.to("emulator:gfx1100:checked"))
     assert len({t.kind for t in (x, *others)}) == 1 + len(others)
 
