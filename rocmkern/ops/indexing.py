@@ -78,6 +78,12 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
         launch = prepared.found(key)
         if launch is not None:
             return launch.run(condition.device, *[t.address for t in (condition, x1, x2) if isinstance(t, Tensor)])
+    return _where(condition, x1, x2)
+
+
+@recorded
+def _where(condition: Tensor, x1: Operand, x2: Operand) -> Tensor:
+    key = ternary_key("where", condition, x1, x2)
     truth = condition if as_tensor("where", condition).dtype in CONDITIONS else cast(condition, bool_)
     dtype = common_dtype(x.dtype if isinstance(x, Tensor) else x for x in (x1, x2))
     left, right = operand("where", x1, dtype, truth.device), operand("where", x2, dtype, truth.device)
