@@ -343,6 +343,7 @@ class Program:
     def _compile_in_background(self, kernel: Kernel, extra: set[int]) -> None:
         try:
             self.compile(kernel, extra)
+            self._keep(kernel)  # at once: it took seconds
         except Exception as error:
             self._heat[kernel.name].failed = True
             _failures.append(
@@ -370,4 +371,4 @@ class Program:
         start, end = self.extent(kernel)
         is_kept = all(start <= pc < end for pc in flow.code)  # units need all operations that they consist of
         heat.units = {b.entry: b.symbol for b in builders} if is_kept else {}
-        self._keep(kernel)
+        self._note(kernel)

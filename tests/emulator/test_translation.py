@@ -94,9 +94,10 @@ def test_compiled_code_goes_on_where_nothing_is_translated() -> None:
 
 def test_code_of_an_earlier_process_goes_on_where_nothing_is_translated() -> None:
     """What it compiled takes over at once, with no more translated than it consists of."""
-    before, image = unknown(PATHS), compile_hip(PATHS)
+    source = PATHS.replace("n = 7", "n = 8")  # of its own: others keep other paths
+    before, image = unknown(source), compile_hip(source)
     check(before, 1)
-    before.module.program.compile(before.module.kernel("paths").kernel)
+    before.module.program._compile_in_background(before.module.kernel("paths").kernel, set())
     on = Machine("gfx942")
     later = Bench(on, on.load(image))
     check(later, 1)
@@ -153,7 +154,8 @@ def test_who_sums_behind_a_barrier_is_known_before_it_runs(target: str) -> None:
 def test_what_is_kept_of_a_kernel_spares_a_later_process_its_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ran is kept at the end of a process, what ran later is added, and what is damaged is not used."""
     monkeypatch.setattr(programs, "_noted", [])
-    first = unknown(PATHS)
+    source = PATHS.replace("n = 7", "n = 9")
+    first = unknown(source)
     file = kept_file(first, "paths")
     check(first, 1)
     programs.keep_notes()
@@ -165,7 +167,7 @@ def test_what_is_kept_of_a_kernel_spares_a_later_process_its_decoding(monkeypatc
         pieces.cache_clear()
         pieces("gfx942", 64, False)
         later.setattr("rocmkern.emulator.pieces.decode", decodes)
-        device = bench.__wrapped__(PATHS)
+        device = bench.__wrapped__(source)
         check(device, 1)
         assert written(device) == written(first)
         with pytest.raises(AssertionError, match="decoded"):
@@ -174,7 +176,7 @@ def test_what_is_kept_of_a_kernel_spares_a_later_process_its_decoding(monkeypatc
     programs.keep_notes()
     for damage, is_used in ((0, True), (1, False)):
         file.write_bytes(file.read_bytes()[damage:])
-        later = bench.__wrapped__(PATHS)
+        later = bench.__wrapped__(source)
         later.module.program.entry(later.module.kernel("paths").kernel, 64)
         assert (written(later) == written(device)) == is_used
     check(later, 1)
