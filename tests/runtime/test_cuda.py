@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -68,22 +68,26 @@ def test_launches_go_through_the_c_function(double: Double) -> None:
 
 
 def test_launch_from_a_new_thread(double: Double) -> None:
-    """A thread has no current context at first; with one device a launch finds out by being refused."""
+    """A thread has no current context at first; with one device a launch, the first or again, finds out by being
+    refused.
+    """
     double.library.double_devices(1)
-    function = rk.Module.load_data(PTX, rk.Device("cuda:0")).get_function("nothing")
+    function = rk.Module.load_data(PTX, rk.Device("cuda:0")).get_function("store_one")
+    again = function.prepare(bytes(8), (1, 1, 1), (1, 1, 1), (0,))
     failures: list[BaseException] = []
 
-    def launch() -> None:
+    def launch(call: Callable[[], None]) -> None:
         try:
-            function(grid=1, block=1)
+            call()
         except BaseException as error:
             failures.append(error)
 
-    thread = threading.Thread(target=launch)
-    thread.start()
-    thread.join()
+    for call in (lambda: function.launch_packed(bytes([1] + [0] * 7), grid=1, block=1), lambda: again((2,))):
+        thread = threading.Thread(target=launch, args=(call,))
+        thread.start()
+        thread.join()
     assert failures == []
-    assert len(double.log("cuLaunchKernel")) == 1
+    assert [line.split()[-1] for line in double.log("cuLaunchKernel")] == ["1", "2"]
 
 
 def test_copy_waits_but_from_pinned_memory(double: Double) -> None:
