@@ -16,7 +16,7 @@ from rocmkern.ops.composed import clip
 from rocmkern.ops.creation import asarray, full, upload, zeros
 from rocmkern.ops.datatypes import finfo
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
-from rocmkern.ops.fused import FEW
+from rocmkern.ops.fused import are_few
 from rocmkern.ops.indexing import take, where
 from rocmkern.ops.launch import empty
 from rocmkern.ops.linear import matmul, tensordot
@@ -217,7 +217,7 @@ def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0)
         raise ShapeError(f"bincount: {x.dtype} of shape {x.shape}; it takes a vector of integers")
     if weights is not None and as_tensor("bincount", weights).shape != x.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} for {x.shape}; give one for each")
-    few = x.numpy() if 0 < x.size <= FEW else None
+    few = x.numpy() if are_few(x.size) else None
     if few is not None:
         low, high = int(few.min()), int(few.max())
     else:
@@ -228,7 +228,7 @@ def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0)
     if least < 0:
         raise ShapeError(f"bincount: minlength {least}; use 0 or more")
     length = _at_least(least, high + 1)
-    if few is not None and weights is None and length <= FEW:
+    if few is not None and weights is None and are_few(length):
         return upload(np.bincount(few.astype(np.int64), minlength=length), x.device)
     counted = full(x.shape, 1, dtype=int64, device=x.device) if weights is None else weights
     return index_add(zeros((length,), dtype=counted.dtype, device=x.device), cast(x, int64), counted)

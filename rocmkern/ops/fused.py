@@ -27,6 +27,11 @@ _FEW_PRODUCTS: Final = 1 << 18  # of attention
 FEW_SOUGHT: Final = 128  # values that each element is compared with
 
 
+def are_few(*counts: int) -> bool:
+    """Whether one block takes so many elements, of each kind; none is a case for the operation itself."""
+    return all(0 < count <= FEW for count in counts)
+
+
 def _by_bits(name: str, x: Tensor) -> Kernel:
     return kernel(x.device, f"{name}_u{8 * x.dtype.itemsize}")
 
@@ -75,12 +80,12 @@ def _at_axes(operation: str, x: Tensor, at: tuple[AtAxis, ...], launch: Callable
 
 def take(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
     """The slices of an axis at ids of any integer dtype, which are checked."""
-    return _take(operation, x, (AtAxis(ids, axis),), ids.shape, axis) if ids.size <= FEW else None
+    return _take(operation, x, (AtAxis(ids, axis),), ids.shape, axis) if are_few(ids.size) else None
 
 
 def take_at_two(x: Tensor, at: tuple[AtAxis, AtAxis], shape: Shape, place: int) -> Tensor | None:
     """The slices at indices of two axes, which broadcast to a shape; its axes begin at a place among the others."""
-    return _take("index", x, at, shape, place) if 0 < prod(shape) <= FEW else None
+    return _take("index", x, at, shape, place) if are_few(prod(shape)) else None
 
 
 def _take(operation: str, x: Tensor, at: tuple[AtAxis, ...], id_shape: Shape, place: int) -> Tensor | None:
@@ -94,7 +99,7 @@ def _take(operation: str, x: Tensor, at: tuple[AtAxis, ...], id_shape: Shape, pl
         return (*(of[a] for a in before), *between, *(of[a] for a in behind))
 
     shape, none = placed(x.shape, id_shape), (0,) * x.ndim
-    if not 0 < prod(shape) <= FEW:
+    if not are_few(prod(shape)):
         return None
     given = [broadcast_layout(each.ids.layout, id_shape).strides for each in at]
     in_ids = [placed(none, strides) for strides in given]
@@ -115,7 +120,7 @@ def _taken(
 
 def take_along_axis(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor | None:
     """For each index, checked, its value along the axis; the shapes are the same off it."""
-    if not 0 < ids.size <= FEW or x.dtype.is_complex:
+    if not are_few(ids.size) or x.dtype.is_complex:
         return None
     in_x = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
     at, strides = (AtAxis(ids, axis),), [ids.strides]
@@ -128,7 +133,7 @@ def as_one_axis(x: Tensor, at: tuple[AtAxis, ...], shape: Shape) -> tuple[Tensor
     """
     if len(at) == 1:
         return x, at[0]
-    if not 0 < prod(shape) <= FEW:
+    if not are_few(prod(shape)):
         return None
     out, device, axes = empty(shape, uint64, x.device), x.device, [each.axis for each in at[:2]]
     run, plan = kernel(device, "lead").run, _one_block(device, out.size)
@@ -146,7 +151,7 @@ def as_one_axis(x: Tensor, at: tuple[AtAxis, ...], shape: Shape) -> tuple[Tensor
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor | None:
     """The mean negative log-probability of few targets, which are checked."""
     rows, cols = logits.shape
-    if not 0 < rows * cols <= FEW or logits.dtype not in FLOATS:
+    if not are_few(rows * cols) or logits.dtype not in FLOATS:
         return None
     device, out = logits.device, empty((), logits.dtype, logits.device)
     run, plan = kernel(device, f"cross_entropy_{logits.dtype.short}").run, _one_block(device, rows * cols)
@@ -161,7 +166,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor | None:
 def one_hot(ids: Tensor, depth: int) -> Tensor | None:
     """A row of `depth` zeros with a one at each index, which is checked."""
     size, device = ids.size * depth, ids.device
-    if not 0 < size <= FEW:
+    if not are_few(size):
         return None
     out, run = empty((*ids.shape, depth), float32, device), kernel(device, "one_hot").run
     plan = _one_block(device, size)
@@ -182,7 +187,7 @@ class Writes:
 
     def copy(self, x: Tensor) -> Tensor | None:
         """A copy of x with the values written."""
-        if x.size > FEW or not self._are_few():
+        if not are_few(x.size) or not self._has_few():
             return None
         before = self._before(x, x.layout, contiguous(x.shape))
         if before is None:
@@ -193,7 +198,7 @@ class Writes:
 
     def into(self, x: Tensor) -> bool:
         """Write to x itself; whether that was done."""
-        before = self._before(x, None, x.layout) if self._are_few() else None
+        before = self._before(x, None, x.layout) if self._has_few() else None
         if before is None:
             return False
         self._run(before, x, self.values.size, (0, self.values.address, x.address))
@@ -209,8 +214,8 @@ class Writes:
     def _kernel(self, x: Tensor) -> Kernel:
         return kernel(x.device, f"write_sum_{x.dtype.short}") if self.adds else _by_bits("write_last", x)
 
-    def _are_few(self) -> bool:
-        return 0 < self.values.size <= FEW and self.values.shape[self.axis] <= FEW_WRITES
+    def _has_few(self) -> bool:
+        return are_few(self.values.size) and self.values.shape[self.axis] <= FEW_WRITES
 
     def _before(self, x: Tensor, read: Layout | None, written: Layout) -> tuple[int, ...] | None:
         """Arguments ahead of the addresses; None where strides along (left, axis, right) do not tell it all."""
@@ -237,7 +242,7 @@ def _steps(layout: Layout, shape: Shape) -> Shape | None:
 
 def nonzero(x: Tensor, *, flat: bool) -> tuple[Tensor, ...] | None:
     """The coordinates of the values other than zero, an axis each, or their flat positions."""
-    if not 0 < x.size <= FEW or x.dtype.is_complex:
+    if not are_few(x.size) or x.dtype.is_complex:
         return None
     axes, size = 1 if flat else x.ndim, x.size
     memory = x.device.alloc(8 * (axes * size + 1))
@@ -268,7 +273,7 @@ def select_true(x: Tensor, mask: Tensor) -> Tensor | None:
     """The slices of x for which the mask over its first axes is true."""
     rest, values = x.shape[mask.ndim :], words(x)
     right = prod(values.shape[mask.ndim :])
-    if not 0 < mask.size * right <= FEW:
+    if not are_few(mask.size * right):
         return None
     source, chosen = packed(values), packed(mask)
     memory, total = _with_total(x.device, source.nbytes)
@@ -343,7 +348,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, sc
     if mask is not None and (mask.ndim > len(scores) or broadcast_shapes(mask.shape, scores) != scores):
         return None
     work, rows = prod(scores), prod(batch) * queries
-    if not 0 < work <= FEW or keys > MOST_KEYS or not outputs > 0 or work * (features + outputs) > _FEW_PRODUCTS:
+    if not are_few(work) or keys > MOST_KEYS or not outputs > 0 or work * (features + outputs) > _FEW_PRODUCTS:
         return None
     layouts = [broadcast_layout(t.layout, (*batch, *t.shape[-2:])) for t in tensors]
     layouts.append(layouts[0] if mask is None else broadcast_layout(mask.layout, scores))

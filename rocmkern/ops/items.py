@@ -160,7 +160,7 @@ _recorded_put: Final = recorded(_put)  # of a key without masks
 
 def _written(selected: Selection, values: Tensor) -> bool:
     """Write few values by a launch that checks the indices, where that can be."""
-    if not 0 < values.size <= fused.FEW:
+    if not fused.are_few(values.size):
         return False
     led = fused.as_one_axis(selected.view, selected.at, selected.ids_shape)
     if led is None:

@@ -133,13 +133,15 @@ def test_numpys_numbers_beside_others_than_tensors() -> None:
 
 
 def test_numpys_number_in_place_keeps_the_dtype() -> None:
-    """One that would make another dtype is refused, as a tensor of its dtype is."""
+    """One of a wider dtype too, as NumPy has it; one of a higher kind is refused."""
     x = rk.asarray([1.0, 2.0])
     before = x
     x *= np.float16(2)
     assert x is before and x.tolist() == [2.0, 4.0]
-    with pytest.raises(DTypeError, match="multiply: the result is float64, out is float32"):
-        x *= np.float64(2)
+    x *= np.float64(1.5)
+    assert x is before and x.dtype is rk.float32 and x.tolist() == [3.0, 6.0]
+    with pytest.raises(DTypeError, match="multiply: the result is complex64, out is float32"):
+        x *= np.complex64(2)
 
 
 @pytest.mark.parametrize(
