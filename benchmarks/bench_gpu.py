@@ -146,6 +146,11 @@ def movement(b: Bench) -> Iterator[Case]:
         "torch": lambda: tzero.index_add(0, tids, ttable),
     }
     yield Case("index_add rows of 1024", calls, 2 * moved)
+    x, tx = b.pair((1024, 1 << 16))
+    each = np.random.default_rng(0).integers(0, 1024, (1024, 1 << 16))
+    places, tplaces = rk.asarray(each, device=b.device), torch.from_numpy(each).cuda()
+    calls = {"ours": lambda: rk.scatter_add(x, places, x, axis=0), "torch": lambda: tx.scatter_add(0, tplaces, tx)}
+    yield Case("scatter_add 1024×65536", calls, 20.0 * each.size)
 
 
 def rows(b: Bench) -> Iterator[Case]:
