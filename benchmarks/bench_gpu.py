@@ -32,6 +32,7 @@ Call = Callable[[], Any]
 TORCH = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "u8": torch.uint8}
 SIDE = 16384
 ELEMENTS = 1 << 28
+HOST_ROUNDS, HOST_CALLS = 60, 200
 
 
 @frozen
@@ -205,23 +206,21 @@ def products(b: Bench) -> Iterator[Case]:
 
 
 def host_time(b: Bench) -> dict[str, float]:
-    """Microseconds of host time for an operation on a tiny tensor."""
+    """Microseconds of host time for an operation on a tiny tensor: the libraries take turns, the median counts."""
     x, tx = b.pair((16,))
     calls: dict[str, Call] = {"ours": lambda: x + x, "torch": lambda: tx + tx}
     if cupy is not None:
         cx = cupy.ones(16, cupy.float32)
         calls["cupy"] = lambda: cx + cx
-    out = {}
-    for name, call in calls.items():
-        for _ in range(200):
-            call()
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(5000):
-            call()
-        out[name] = (time.perf_counter() - start) / 5000 * 1e6
-        torch.cuda.synchronize()
-    return out
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(HOST_ROUNDS):
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(HOST_CALLS):
+                call()
+            times[name].append((time.perf_counter() - start) / HOST_CALLS * 1e6)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def with_cupy(case: Case) -> Case:
