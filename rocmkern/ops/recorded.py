@@ -10,7 +10,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from rocmkern.dtypes import DType
 from rocmkern.errors import ClosedError
-from rocmkern.ops import prepared, specialized
+from rocmkern.ops import prepared
 from rocmkern.ops.prepared import Key, number_key
 from rocmkern.ops.recording import Recorded, Recording, thread, under_way
 from rocmkern.tensor import Tensor
@@ -38,7 +38,7 @@ def recorded(operation: Callable[_P, _R]) -> Callable[_P, _R]:
         key = tuple(parts)
         found = prepared.recordings.get(key)
         if found is None:
-            if key in prepared.recordings or specialized.enabled or not _are_apart(operands):
+            if key in prepared.recordings or not _are_apart(operands):
                 return operation(*args, **options)
             result, made = _record(operands, lambda: operation(*args, **options))
             prepared.keep_recording(key, made)

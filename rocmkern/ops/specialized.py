@@ -24,6 +24,7 @@ from rocmkern.kernels.instance_files import named_folders
 from rocmkern.kernels.sidecar import Sidecar, TensorRow
 from rocmkern.layout import Shape
 from rocmkern.ops import prepared
+from rocmkern.ops.recording import thread
 from rocmkern.paths import cache_folder
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.tensor import Tensor
@@ -122,7 +123,10 @@ def _run(op: str, rows: list[TensorRow], output: TensorRow, out: Tensor, operand
             return False
     function, row = found
     addresses = [tensor.address for tensor in (*operands, out)]
-    function.launch_packed(function.pack_values(*addresses), grid=row.grid, block=row.block)
+    packed = function.pack_values(*addresses)
+    function.launch_packed(packed, grid=row.grid, block=row.block)
+    if thread.recording is not None:
+        thread.recording.launches(function, packed, (row.grid, 1, 1), (row.block, 1, 1))
     return True
 
 

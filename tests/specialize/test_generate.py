@@ -196,6 +196,21 @@ def test_operations_use_the_kernel_of_their_shape() -> None:
         assert np.array_equal(found, x + x)
 
 
+@pytest.mark.usefixtures("used")
+def test_operations_that_are_done_again_launch_it_again() -> None:
+    """diff subtracts rows from rows: of other values, at other addresses, by the same kernel."""
+    device = rk.Device(f"emulator:{TARGET}")
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=(6, 64)).astype(np.float32)
+        t = rk.asarray(x, device=device)
+        with rk.Trace() as trace:
+            found = rk.diff(t, axis=0)
+        (row,) = trace.totals()
+        assert (row.kernel, row.launches) == ("b_sub", 1)
+        assert np.array_equal(found.numpy(), np.diff(x, axis=0))
+    assert None not in prepared.recordings.values()
+
+
 def test_kernel_that_is_gone_or_damaged_is_not_used(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
