@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rocmkern as rk
@@ -232,6 +232,7 @@ def test_traces_count_them() -> None:
     assert [(row.kernel, row.launches) for row in trace.totals()] == [("badd_f32", 3)]
 
 
+@settings(max_examples=15)
 @given(st.data())
 def test_reductions_rows_and_slices_again(data: st.DataObject) -> None:
     """Sums along other axes, softmax, norms with and without weights, take: the second call on other values."""
