@@ -258,6 +258,10 @@ class Tensor:
         shape = "" if whole and shown.size else f"shape={self.shape}, "
         return f"Tensor({text}, {shape}dtype={self.dtype}, device={self.device.info.name})"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same to IPython and hypothesis, which print all attributes of a class that attrs made."""
+        printer.text(repr(self))
+
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self.shape else super().__format__(spec)
 

@@ -185,6 +185,10 @@ class QTensor:
     def __repr__(self) -> str:
         return f"QTensor({self.format.name}, shape={self.shape}, {self.nbytes} bytes, device={self.device.name})"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same to IPython and hypothesis, which print all attributes of a class that attrs made."""
+        printer.text(repr(self))
+
 
 def quantize(x: Tensor, format: str, *, pad: bool = False) -> QTensor:
     """`x` (float32, float16 or bfloat16) in blocks of `format` along its last axis, rounded as ggml does.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Self = TypeVar("Self", bound="Closing")  # typing has it from Python 3.11 on
 
@@ -20,3 +20,7 @@ class Closing:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same to IPython and hypothesis, which print all attributes of a class that attrs made."""
+        printer.text(repr(self))

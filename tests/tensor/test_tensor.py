@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.vendor.pretty import pretty
 
 import rocmkern as rk
 from rocmkern.dtypes import ALL, DType
@@ -161,6 +162,13 @@ def test_pickle_and_copies(dtype: DType) -> None:
     assert_same(loaded, x.T)
     assert loaded.device == t.device
     assert_same(copy.deepcopy(t), x.T)
+
+
+def test_hypothesis_prints_no_more_than_the_repr() -> None:
+    """Not the pool and the driver behind the memory."""
+    t = rk.asarray([1.5, 2.0])
+    for thing in (t, t.memory, t.device, rk.quantize(rk.zeros((1, 32)), "q8_0")):
+        assert pretty(thing) == repr(thing)
 
 
 def test_repr_shows_values_dtype_and_device() -> None:
