@@ -362,8 +362,7 @@ class Launch:
         kernel = self.entry.kernel
         while True:
             if status in (at.FINISHED, at.STOPPED) or self._has_fault:
-                if not self.start.heat.entries:
-                    self._program.warm(kernel, clock() - began)
+                self._program.warm(kernel, clock() - began)
                 return None
             if status == at.UNTRANSLATED:
                 self._translate(worker)

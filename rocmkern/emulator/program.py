@@ -25,7 +25,7 @@ from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
 from rocmkern.emulator.scheduler import HAS_MXCSR
 from rocmkern.emulator.snapshot import Kept
 from rocmkern.emulator.threads import Threads
-from rocmkern.emulator.tier1 import Hot, UnitBuilder
+from rocmkern.emulator.tier1 import Hot, UnitBuilder, Version
 from rocmkern.emulator.translation import Translation
 from rocmkern.errors import CodeObjectError, UnsupportedInstruction
 
@@ -45,6 +45,9 @@ class Heat:
     under_way: bool = False
     failed: bool = False
     entries: frozenset[int] = frozenset()
+    versions: frozenset[Version] = frozenset()  # of blocks that are compiled
+    unseen: float = 0.0  # seconds since it was looked up what ran outside them
+    outside: int = 0  # instructions that had run there
     loops: set[int] = field(factory=set)
     units: dict[int, str] = field(factory=dict)  # their symbols
     is_looked_up: bool = False
@@ -54,6 +57,8 @@ class Heat:
 
 HOT_S = 0.1  # seconds in tier 0 before which compiling never pays; a kernel then runs 4 to 6 times as fast
 HOT_S_PER_INSTRUCTION = 2e-3  # in each version of a block that ran: about what compiling it takes
+LOOK_S = 0.05  # between two looks for what runs outside compiled code
+S_PER_INSTRUCTION = 2e-8  # of a wave, in tier 0
 MOST_WAITING = 2  # jobs: an interpreter that ends waits for them; who finds no place asks again later
 _waiting = set[tuple[int, str]]()
 COMPILER = Threads(1, "rocmkern-compiler")
@@ -237,14 +242,16 @@ class Program:
         addresses = {pc: native.address(symbol) or 0 for pc, symbol in kept.units.items()}
         if self.compiles and all(addresses.values()):
             text.install(addresses)
-            heat.entries = frozenset(addresses)
+            heat.entries, heat.versions = frozenset(addresses), frozenset((pc, full) for pc, full in kept.versions)
         return True
 
     def _keep(self, kernel: Kernel) -> None:
         """Keep what is translated and compiled of a kernel for later processes."""
-        units, mode = self._heat[kernel.name].units, self.mode(kernel)
+        heat, mode = self._heat[kernel.name], self.mode(kernel)
+        units = heat.units
         snapshot = self.translation_of(kernel).snapshot(*self.extent(kernel), kernel.wave_size)
-        kept = Kept(snapshot, units, self.expects_zeros(kernel), mode.translated.value, mode.flushes)
+        versions = tuple(sorted(heat.versions))
+        kept = Kept(snapshot, units, versions, self.expects_zeros(kernel), mode.translated.value, mode.flushes)
         self.library.native.keep(self._key(kernel), [*snapshot.handlers, *units.values()], astuple(kept))
 
     def _note(self, kernel: Kernel) -> None:
@@ -322,8 +329,12 @@ class Program:
         """
         heat = self._heat[kernel.name]
         loop = None if address is None else address - self.translation.address
-        if not self.compiles or (heat.entries and (loop is None or loop in heat.entries)):
+        if not self.compiles:
             return
+        if heat.entries and (loop is None or loop in heat.entries):
+            seconds, ahead = self._outside(kernel, seconds), 0.0
+            if not seconds:
+                return
         heat.seconds += seconds
         spent = heat.seconds + ahead
         if spent < max(heat.price, HOT_S) or heat.under_way or heat.failed or len(_waiting) >= MOST_WAITING:
@@ -335,6 +346,19 @@ class Program:
             _waiting.add((id(self), kernel.name))
             if COMPILER.submit(self._compile_in_background, kernel, extra) is None:
                 heat.failed = True
+
+    def _outside(self, kernel: Kernel, seconds: float) -> float:
+        """How much of the time that a compiled kernel took went to blocks that were not worth compiling before: other
+        launches, those of an earlier process for one, take other paths. 0 until enough time went by to look again.
+        """
+        heat = self._heat[kernel.name]
+        heat.unseen += seconds
+        if heat.unseen < LOOK_S:
+            return 0.0
+        ran = self.translation_of(kernel).ran_outside(*self.extent(kernel), heat.versions)
+        took, newly = heat.unseen, ran - heat.outside
+        heat.unseen, heat.outside = 0.0, ran
+        return min(took, S_PER_INSTRUCTION * newly)
 
     def hot_instructions(self, kernel: Kernel) -> int:
         """How many instructions of the kernel ran, those of blocks that ran with and without all lanes twice."""
@@ -358,7 +382,7 @@ class Program:
         """Put compiled units in the place of what tier 0 ran of a kernel so far; `extra` places where one begins."""
         heat, text = self._heat[kernel.name], self.translation_of(kernel)
         flow = self.flow(kernel, {*extra, *heat.loops})
-        hot = Hot.of(flow, text.counts)
+        hot = Hot(Hot.of(flow, text.counts).versions | heat.versions)
         leaders = {pc for pc in flow.code if text.is_counted(pc)}
         builders = [
             UnitBuilder(flow, e, hot, self.isa, kernel.wave_size, leaders)
@@ -367,7 +391,7 @@ class Program:
         ]
         text.install(self.library.units(builders))
         heat.loops |= set(extra)
-        heat.entries = frozenset(flow.entries)
+        heat.entries, heat.versions, heat.outside = frozenset(flow.entries), hot.versions, 0
         start, end = self.extent(kernel)
         is_kept = all(start <= pc < end for pc in flow.code)  # units need all operations that they consist of
         heat.units = {b.entry: b.symbol for b in builders} if is_kept else {}

@@ -89,6 +89,7 @@ class Kept:
 
     snapshot: Snapshot
     units: dict[int, str]  # where they begin, their symbols
+    versions: tuple[tuple[int, bool], ...]  # of blocks that they consist of
     expects_zeros: bool
     translated: str  # for what
     flushes: bool

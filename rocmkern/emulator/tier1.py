@@ -102,7 +102,13 @@ class UnitBuilder:
 
     def _enter(self) -> None:
         full = self._is_full(self._writer.load(self._regs.home(EXEC_PAIR), "i64", 0, 8))
-        self._writer.branch(full, self._label(self.entry, True, skip=True), self._label(self.entry, False, skip=True))
+        self._writer.branch(full, *[self._first(all_lanes) for all_lanes in (True, False)])
+
+    def _first(self, full: bool) -> str:
+        """The first block, or the way back to tier 0, which counts what it runs."""
+        if (self.entry, full) in self.hot.versions:
+            return self._label(self.entry, full)
+        return self._stub("count", self.entry, full)
 
     def _is_full(self, mask: Value) -> Value:
         return mask.resize(f"i{self.wave_size}").eq(-1)
@@ -128,11 +134,11 @@ class UnitBuilder:
 
     # Ways on.
 
-    def _label(self, pc: int, full: bool, skip: bool = False) -> str:
+    def _label(self, pc: int, full: bool) -> str:
         """The block at `pc` in this unit, or the way back to tier 0."""
         if pc in self._blocks and (pc, full) in self.hot.versions:
             return f"b{pc}_{'full' if full else 'any'}"
-        return self._stub("go", pc, skip)
+        return self._stub("go", pc)
 
     def _stub(self, kind: str, pc: int, flag: bool = False) -> str:
         return self._stubs.setdefault((kind, pc, flag), f"{kind}{pc}{'_skip' if flag else ''}")
@@ -148,12 +154,17 @@ class UnitBuilder:
 
     def _emit_stubs(self) -> None:
         w = self._writer
-        for (kind, pc, skip), label in list(self._stubs.items()):
+        for (kind, pc, flag), label in list(self._stubs.items()):
             w.label(label)
             for register in sorted(self._regs.written & self.flow.to_save(self.entry, pc)):
                 self._regs.save(register)
-            operation = self._operation(pc, skip)
-            if kind == "go":
+            operation = self._operation(pc, flag and kind != "count")
+            if kind == "count":
+                for offset in (at.OP_COUNT,) if flag else (at.OP_COUNT, at.OP_PARTIAL):
+                    spot = w.at(operation, offset)
+                    w.store(w.load(spot, "i64", 0, 8) + 1, spot, 8)
+                operation = w.at(operation, at.COUNT_BYTES)
+            if kind in ("go", "count"):
                 handler = w.load(operation, "ptr", 0, 8)
                 result = w.emit(f"musttail call i32 {handler.text}(ptr %w, ptr {operation.text})", "i32")
                 w.line(f"ret i32 {result.text}")

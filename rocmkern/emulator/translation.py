@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import numpy as np
@@ -88,6 +88,16 @@ class Translation:
                 count, partial = self.counts(pc)
                 versions = (count > partial) + (partial > 0)
             total += versions * bool(self._marks[pc >> 2] & WRITTEN)
+        return total
+
+    def ran_outside(self, start: int, end: int, versions: Collection[tuple[int, bool]]) -> int:
+        """How many instructions of waves ran in blocks of other versions than these: block, all lanes on."""
+        total = often = 0
+        for pc in range(start, end, 4):
+            if self._marks[pc >> 2] & COUNTED:
+                count, partial = self.counts(pc)
+                often = (0 if (pc, True) in versions else count - partial) + (0 if (pc, False) in versions else partial)
+            total += often * bool(self._marks[pc >> 2] & WRITTEN)
         return total
 
     # For later processes.

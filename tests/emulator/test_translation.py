@@ -108,6 +108,38 @@ def test_code_of_an_earlier_process_goes_on_where_nothing_is_translated() -> Non
         check(later, which)
 
 
+def test_what_other_launches_run_is_compiled_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An earlier process compiled one path; this one runs another for long, a block with other lanes among it."""
+    monkeypatch.setattr(programs, "HOT_S_PER_INSTRUCTION", 1e-9)
+    monkeypatch.setattr(programs, "S_PER_INSTRUCTION", 1.0)
+    source = PATHS.replace("n = 7", "n = 9")
+    before, image = unknown(source), compile_hip(source)
+    check(before, 1)
+    before.module.program._compile_in_background(before.module.kernel("paths").kernel, set())
+    on = Machine("gfx942")
+    later = Bench(on, on.load(image))
+    kernel, program = later.module.kernel("paths").kernel, later.module.program
+    check(later, 1)
+    known = program.heat(kernel).versions
+    assert known and known == before.module.program.heat(kernel).versions
+
+    def warmed() -> frozenset[tuple[int, bool]]:
+        program.warm(kernel, 1.0)
+        programs.settle()
+        return program.heat(kernel).versions
+
+    assert warmed() == known
+    out = np.zeros(128, np.uint32)
+    for which, block in ((0, 128), (1, 20)):
+        later.run("paths", NUMBERS, out, np.uint32(which), block=block)
+        more = warmed()
+        assert more > known
+        assert warmed() == more
+        known = more
+    for which in range(3):
+        check(later, which)
+
+
 def test_threads_translate_the_same_code_at_once() -> None:
     """Launches of one kernel that nothing has translated, on different paths."""
     device, begin = unknown(PATHS), threading.Barrier(6)
