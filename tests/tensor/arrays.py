@@ -51,6 +51,11 @@ def arrays(draw: st.DrawFn, dtype: DType, shapes: Any = SHAPES, **limits: Any) -
         return np.array(elements, np.float64 if dtype.is_float else dtype.numpy).astype(dtype.numpy).reshape(shape)
 
 
+def elsewhere() -> str:
+    """A device that is not the default one."""
+    return "emulator:gfx90a" if rk.Device().name == "emulator:gfx1100" else "emulator:gfx1100"
+
+
 def both(x: Array) -> tuple[rk.Tensor, Array]:
     """A tensor and the array that it must equal."""
     return rk.asarray(x), x
