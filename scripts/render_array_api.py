@@ -62,13 +62,11 @@ TAIL = """
 ARRAY_API_TESTS_MODULE=rocmkern pytest array_api_tests --max-examples 100
 ```
 
-Of its tests for 2025.12, 1364 of 1383 pass on the emulator of gfx942, those of `linalg` and `fft` among them;
+Of its tests for 2025.12, 1365 of 1383 pass on the emulator of gfx942, those of `linalg` and `fft` among them;
 array-api-strict, which is NumPy, passes 1356. The copy measured is not one commit: it is put together from files of
-several revisions, with a few helpers filled in. Of the 19 that fail,
-
-- 18 are six special cases of `//`, each as function, operator and in place. The standard prefers the floor of the
-  quotient there and allows Python's values, which the suite does not;
-- one is `expm1(-0 + 0j)`, which is `-0 + 0j` here as in NumPy. It fails only when the suite draws that zero.
+several revisions, with a few helpers filled in. The 18 that fail are six special cases of `//`, each as function,
+operator and in place. The standard prefers the floor of the quotient there and allows Python's values, which the suite
+does not. `expm1(-0 + 0j)` is `-0 + 0j` here as in NumPy: its test fails where the suite draws that zero.
 
 ## What the host does
 
@@ -76,6 +74,11 @@ Kernels do the work; the host reads back one number where a shape depends on dat
 `repeat` with a tensor), and the verdicts on indices and matrices, on a GPU when it waits for the device anyway
 ([semantics](semantics.md#an-index-outside-its-axis)). `asarray` converts lists on the host, `repr`, `tolist` and
 pickling copy to it, and on the emulator `numpy()` reads the memory itself.
+
+A few numbers are made sooner than launched for: the host works out the frequencies of `fftfreq` and `rfftfreq`, the
+places that `pad` takes elements from in modes other than `constant`, and of few elements, whose values it must see
+for a length in any case, the counts of `bincount` and the places of `repeat` with a tensor. A generator of random
+numbers makes its key on the host.
 """
 
 

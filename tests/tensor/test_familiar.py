@@ -52,6 +52,16 @@ def test_einsum_equals_numpys(data: st.DataObject) -> None:
     assert all(got.memory is not p[0].memory for p in pairs)
 
 
+@pytest.mark.parametrize("subscripts", SUBSCRIPTS)
+def test_einsum_of_every_form(subscripts: str) -> None:
+    """Each letter and both axes of an ellipsis of a length of their own."""
+    parts = subscripts.replace(" ", "").partition("->")[0].split(",")
+    lengths = {c: n for n, c in enumerate(sorted({*letters("".join(parts))}), 2)}
+    shapes = [[n for c in part.replace("...", ".") for n in ([6, 7] if c == "." else [lengths[c]])] for part in parts]
+    given = [np.random.default_rng(i).integers(-9, 9, shape).astype(np.float64) for i, shape in enumerate(shapes)]
+    assert_same(rk.einsum(subscripts, *map(rk.asarray, given)), np.einsum(subscripts, *given), rk.float64)
+
+
 def test_einsum_of_complex_and_of_mixed_dtypes() -> None:
     """Operands promote as those of the operators."""
     a, b = np.arange(6).reshape(2, 3) * (1 + 2j), np.arange(12.0).reshape(3, 4)
