@@ -80,7 +80,18 @@ struct ScaledProduct {
     }
 };
 
-// The determinant of each matrix, or its sign and its size's logarithm, where there is memory for them.
+// A matrix's determinant, or its sign and its size's logarithm, where there is memory for them.
+template <typename T>
+RK_DEVICE void store_determinant(const Scaled<T> &found, u64 matrix, T *det, T *sign, real_of<T> *log_size) {
+    if (det != nullptr) {
+        det[matrix] = found.rounded();
+    }
+    if (log_size != nullptr) {
+        sign[matrix] = found.sign();
+        log_size[matrix] = static_cast<real_of<T>>(found.log_size());
+    }
+}
+
 template <typename Team, typename T>
 RK_DEVICE void determinants(u64 n, u64 batch, const T *lu, const i32 *pivots, T *det, T *sign, real_of<T> *log_size) {
     using Product = ScaledProduct<T>;
@@ -97,13 +108,7 @@ RK_DEVICE void determinants(u64 n, u64 batch, const T *lu, const i32 *pivots, T 
         }
         total = Team::template join<Product>(total, scratch);
         if (Team::thread() == 0) {
-            if (det != nullptr) {
-                det[matrix] = total.rounded();
-            }
-            if (log_size != nullptr) {
-                sign[matrix] = total.sign();
-                log_size[matrix] = static_cast<real_of<T>>(total.log_size());
-            }
+            store_determinant(total, matrix, det, sign, log_size);
         }
     }
 }

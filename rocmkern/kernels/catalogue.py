@@ -103,5 +103,5 @@ class Family:
 FAMILY_NAMES: Final[tuple[str, ...]] = (
     "affine", "fill", "binary", "unary", "ternary", "cast", "indexing", "fused", "reduce", "sort", "conv", "matmul",
     "quantized",
-    "array", "complex", "fft", "linalg", "eigen", "random",
+    "array", "complex", "fft", "linalg", "eigen", "small", "random",
 )  # fmt: skip

@@ -35,6 +35,13 @@ def rows(symbol: str, count: int, width: int, device: DeviceInfo) -> LaunchPlan:
     return _blocks(symbol, count, width, device, "a block a row")
 
 
+def waves(count: int, bits: int, device: DeviceInfo) -> LaunchPlan:
+    """A wave for as many matrices as it has 2^bits lanes for each."""
+    each = device.wave_size >> bits
+    grid = min(-(-count // each), device.max_grid[0], WORK_ITEMS // device.wave_size)
+    return LaunchPlan((grid, 1, 1), (device.wave_size, 1, 1), 0, "waves", f"{each} matrices a wave")
+
+
 def _is_for_threads(count: int, length: int, device: DeviceInfo) -> bool:
     return length <= _TINY or (device.unified and length <= _SMALL and count >= length)
 

@@ -14,7 +14,8 @@ from rocmkern.dtypes import int32, part_of
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_linalg
 from rocmkern.kernels.plans import LaunchPlan
-from rocmkern.layout import Shape, broadcast_shapes, normal_integer
+from rocmkern.layout import Shape, broadcast_shapes, contiguous, normal_integer
+from rocmkern.ops import small
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
 from rocmkern.ops.composed import conj, tril, triu
 from rocmkern.ops.creation import eye, zeros
@@ -166,8 +167,11 @@ def inv(x: Tensor, /) -> Tensor:
     a = square_matrices("inv", x)
     if not a.size:
         return duplicate(a)
-    lu = _factored("inv", a)
     n = a.shape[-1]
+    few = small.solve(a, None, a.shape[:-2], CheckOfMatrices("inv", a.shape, *_SINGULAR))
+    if few is not None:
+        return few
+    lu = _factored("inv", a)
     result = duplicate(broadcast(eye(n, dtype=a.dtype, device=a.device), lu.factors.shape))
     _solve_factored(lu, result)
     return reshape(result, a.shape)
@@ -193,8 +197,12 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     shape = (*batch, *right.shape[-2:])
     if not a.size or not right.size:
         return zeros(shape[:-1] if vector else shape, dtype=dtype, device=a.device)
-    lu = _factored("solve", cast(a, dtype))
-    result = _stack(broadcast(cast(right, dtype), shape))
+    left, right = cast(a, dtype), cast(right, dtype)
+    few = small.solve(left, right, batch, CheckOfMatrices("solve", a.shape, *_SINGULAR))
+    if few is not None:
+        return few.view(contiguous(shape[:-1])) if vector else few
+    lu = _factored("solve", left)
+    result = _stack(broadcast(right, shape))
     if lu.factors.shape[0] not in (1, result.shape[0]):
         lu = LU(*(_repeated(x, a.shape[:-2], batch) for x in (lu.factors, lu.pivots)))
     _solve_factored(lu, result)
@@ -209,6 +217,9 @@ def _repeated(x: Tensor, batch: Shape, wanted: Shape) -> Tensor:
 
 def _determinant(operation: str, x: Tensor, *, logarithm: bool) -> tuple[Tensor, ...]:
     a = square_matrices(operation, x)
+    few = small.determinant(a, logarithm=logarithm)
+    if few is not None:
+        return few
     real = part_of(a.dtype) if a.dtype.is_complex else a.dtype
     lu = _lu(_stack(a))
     (batch, n, _), shape = lu.factors.shape, a.shape[:-2]
@@ -275,6 +286,9 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     rows, columns = a.shape[-2:]
     count = min(rows, columns)
     width = count if mode == "reduced" else rows
+    few = small.qr(a, width)
+    if few is not None:
+        return QRResult(*few)
     work, batch = _stack(a), prod(a.shape[:-2])
     q = duplicate(broadcast(eye(rows, width, dtype=a.dtype, device=a.device), (batch, rows, width)))
     panels = _panels(count) if batch else []

@@ -17,7 +17,7 @@ from rocmkern.ops.creation import upload
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.manipulation import roll
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.transforms import Kind, along, as_spectrum, complex_of
+from rocmkern.ops.transforms import Along, Kind, along, as_spectrum, at_once, complex_of
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Tensor
@@ -88,9 +88,7 @@ def rfftn(
 ) -> Tensor:
     """The transform of real values along several axes: of the last one named the first half, as rfft gives it."""
     spectrum = as_spectrum("rfftn", _real("rfftn", x))
-    *others, (at, n) = _lengths("rfftn", x, s, axes, at_least=1)
-    half = _single("rfftn", spectrum, at, n, norm, "to_half", inverse=False)
-    return _axes("rfftn", half, others, norm, inverse=False)
+    return _axes("rfftn", spectrum, _lengths("rfftn", x, s, axes, at_least=1), norm, "to_half", inverse=False)
 
 
 @recorded
@@ -99,9 +97,7 @@ def irfftn(
 ) -> Tensor:
     """The inverse of rfftn: real values, by default 2·(m-1) along the last axis named, of m elements."""
     spectrum = as_spectrum("irfftn", as_tensor("irfftn", x))
-    *others, (at, n) = _lengths("irfftn", x, s, axes, at_least=1)
-    whole = _axes("irfftn", spectrum, others, norm, inverse=True)
-    return _single("irfftn", whole, at, n, norm, "from_half", inverse=True)
+    return _axes("irfftn", spectrum, _lengths("irfftn", x, s, axes, at_least=1), norm, "from_half", inverse=True)
 
 
 @recorded
@@ -166,11 +162,11 @@ def _one(
 ) -> Tensor:
     at = normal_axis(axis, as_tensor(operation, x).ndim, operation)
     length = None if n is None else _length(operation, n)
-    return _single(operation, as_spectrum(operation, x), at, length, norm, kind, inverse=inverse)
+    return _axes(operation, as_spectrum(operation, x), [(at, length)], norm, kind, inverse=inverse)
 
 
-def _single(operation: str, x: Tensor, at: int, n: int | None, norm: Norm, kind: Kind, *, inverse: bool) -> Tensor:
-    """One transform along an axis from the front; n is None for the length that the tensor has."""
+def _along(operation: str, x: Tensor, at: int, n: int | None, norm: Norm, kind: Kind, *, inverse: bool) -> Along:
+    """The transform along an axis from the front; n is None for the length that the tensor has."""
     if norm not in _NORMS:
         raise ValueError(f"{operation}: norm {norm!r}; use {', '.join(_NORMS)}")
     m = x.shape[at]
@@ -180,24 +176,34 @@ def _single(operation: str, x: Tensor, at: int, n: int | None, norm: Norm, kind:
         raise ShapeError(f"{operation}: {m} elements on axis {at} give {n}; give the length wanted, 1 or more")
     whole = norm == ("backward" if inverse else "forward")
     scale = 1 / n if whole else 1 / sqrt(n) if norm == "ortho" else 1.0
-    return along(x, at, n, kind, inverse, scale)
+    return Along(at, n, kind, inverse, scale)
 
 
 def _every(
     operation: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, *, inverse: bool
 ) -> Tensor:
     spectrum = as_spectrum(operation, as_tensor(operation, x))
-    return _axes(operation, spectrum, _lengths(operation, x, s, axes, at_least=0), norm, inverse=inverse)
+    return _axes(operation, spectrum, _lengths(operation, x, s, axes, at_least=0), norm, "complex", inverse=inverse)
 
 
-def _axes(operation: str, x: Tensor, lengths: Sequence[tuple[int, int | None]], norm: Norm, *, inverse: bool) -> Tensor:
-    """The transforms along axes, the last one first; a copy where there are none."""
-    if not lengths and not x.dtype.is_complex:
-        return cast(x, complex_of(x.dtype))
-    result = x
-    for at, n in reversed(lengths):
-        result = _single(operation, result, at, n, norm, "complex", inverse=inverse)
-    return result if result is not x else duplicate(x)
+def _axes(
+    operation: str, x: Tensor, lengths: Sequence[tuple[int, int | None]], norm: Norm, kind: Kind, *, inverse: bool
+) -> Tensor:
+    """The transforms along axes, that of the last one of a kind; a copy where there are none."""
+    if not lengths:
+        return duplicate(x) if x.dtype.is_complex else cast(x, complex_of(x.dtype))
+    kinds: list[Kind] = ["complex"] * (len(lengths) - 1)
+    each = [
+        _along(operation, x, at, n, norm, of, inverse=inverse)
+        for (at, n), of in zip(lengths, [*kinds, kind], strict=True)
+    ]
+    few = at_once(x, each)
+    if few is not None:
+        return few
+    *others, last = each
+    for step in (*reversed(others), last) if kind == "from_half" else reversed(each):
+        x = along(x, step)
+    return x
 
 
 def _lengths(

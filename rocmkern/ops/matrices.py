@@ -7,6 +7,7 @@ from math import inf
 from rocmkern.dtypes import DType, float32
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Layout, normal_axes, normal_axis, normal_integer
+from rocmkern.ops import small
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import conj
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
@@ -92,7 +93,13 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     at1, at2 = normal_axis(axis, x1.ndim, "cross"), normal_axis(axis, x2.ndim, "cross")
     if x1.shape[at1] != 3 or x2.shape[at2] != 3:
         raise ShapeError(f"cross: shapes {x1.shape} and {x2.shape} along axis {axis}; both take 3 elements there")
-    a, b = broadcast_arrays(moveaxis(cast(x1, dtype), at1, -1), moveaxis(cast(x2, dtype), at2, -1))
+    a, b = moveaxis(cast(x1, dtype), at1, -1), moveaxis(cast(x2, dtype), at2, -1)
+    found = small.cross(a, b)
+    return moveaxis(_composed_cross(*broadcast_arrays(a, b)) if found is None else found, -1, axis)
+
+
+def _composed_cross(a: Tensor, b: Tensor) -> Tensor:
+    """Along the last axis of tensors of one shape."""
 
     def twice(x: Tensor) -> Tensor:
         return reshape(duplicate(broadcast_to(expand_dims(x, axis=-2), (*x.shape[:-1], 2, 3))), (*x.shape[:-1], 6))
@@ -101,8 +108,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
         return x.view(x.layout.narrow(x.ndim - 1, by, 3))
 
     a, b = twice(a), twice(b)
-    result = subtract(multiply(turned(a, 1), turned(b, 2)), multiply(turned(a, 2), turned(b, 1)))
-    return moveaxis(result, -1, axis)
+    return subtract(multiply(turned(a, 1), turned(b, 2)), multiply(turned(a, 2), turned(b, 1)))
 
 
 @recorded

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Final, Literal
+
+from attrs import evolve, frozen
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, complex64, complex128, float32, float64, part_of
@@ -23,6 +26,9 @@ from rocmkern.tensor import Tensor
 
 Kind = Literal["complex", "to_half", "from_half"]  # "half": the first half and one of a Hermitian row
 
+FEW_TERMS: Final = 4096  # of all sums that define a transform
+_AXES: Final = 3  # that these run along
+_LONGEST: Final = 255
 _MOST_KEPT: Final = 1 << 28  # bytes of tables a device
 _tables: dict[Driver, dict[tuple[object, ...], Tensor]] = {}
 atexit.register(_tables.clear)  # memory goes back while the drivers still work
@@ -42,25 +48,79 @@ def complex_of(dtype: DType) -> DType:
     return complex128 if dtype in (float64, complex128) else complex64
 
 
-def along(x: Tensor, at: int, n: int, kind: Kind, inverse: bool, scale: float) -> Tensor:
+@frozen
+class Along:
     """The transforms of n elements along an axis, times a number; missing elements are zeros."""
+
+    axis: int
+    n: int
+    kind: Kind
+    inverse: bool
+    scale: float
+
+    @property
+    def wanted(self) -> int:
+        """Elements of the result."""
+        return self.n // 2 + 1 if self.kind == "to_half" else self.n
+
+    def given(self, x: Tensor) -> int:
+        """Elements that there are, and that count."""
+        return min(x.shape[self.axis], self.n // 2 + 1 if self.kind == "from_half" else self.n)
+
+
+def along(x: Tensor, step: Along) -> Tensor:
+    """One transform."""
+    at, n, kind = step.axis, step.n, step.kind
     dtype = complex_of(x.dtype)
-    wanted, result = (n // 2 + 1 if kind == "to_half" else n), part_of(dtype) if kind == "from_half" else dtype
-    shape = (*x.shape[:at], wanted, *x.shape[at + 1 :])
+    shape, result = (*x.shape[:at], step.wanted, *x.shape[at + 1 :]), _result(step, dtype)
     if 0 in shape or not x.size:
         return zeros(shape, dtype=result, device=x.device)
     last = x.ndim - 1
     halved = kind != "complex" and plans_fft.halves(n, dtype.itemsize)
     if at != last and not halved and not plans_fft.takes_one_pass(n, dtype.itemsize):
-        return moveaxis(along(packed(moveaxis(x, at, -1)), last, n, kind, inverse, scale), -1, at)
+        return moveaxis(along(packed(moveaxis(x, at, -1)), evolve(step, axis=last)), -1, at)
     out = empty(shape, result, x.device)
     around = [(*axes[:at], *axes[at + 1 :]) for axes in (x.shape, x.layout.strides, out.layout.strides)]
     dims, (before, after) = collapse(*around)
     ends = (
         Rows("x", before, x.layout.strides[at], min(x.shape[at], n), not x.dtype.is_complex, kind == "from_half"),
-        Rows("y", after, out.layout.strides[at], wanted, not result.is_complex),
+        Rows("y", after, out.layout.strides[at], step.wanted, not result.is_complex),
     )
-    _run(context(x.device).plan(plans_fft.transform, n, dtype.itemsize, dims, *ends, inverse), dtype, x, out, scale)
+    plan = context(x.device).plan(plans_fft.transform, n, dtype.itemsize, dims, *ends, step.inverse)
+    _run(plan, dtype, x, out, step.scale)
+    return out
+
+
+def _result(last: Along, dtype: DType) -> DType:
+    """The dtype of what is transformed along a last axis."""
+    return part_of(dtype) if last.kind == "from_half" else dtype
+
+
+def at_once(x: Tensor, steps: Sequence[Along]) -> Tensor | None:
+    """The transforms along different axes, all but the last of which are complex, as one sum over all elements; None
+    where that is much to add.
+    """
+    shape, last, device = list(x.shape), steps[-1], x.device
+    for step in steps:
+        shape[step.axis] = step.wanted
+    size, terms = prod(shape), prod(step.given(x) for step in steps)
+    if not 0 < size * terms <= FEW_TERMS or len(steps) > _AXES or any(step.n > _LONGEST for step in steps):
+        return None
+    dtype = complex_of(x.dtype)
+    in_x, places = list(x.strides), [0] * x.ndim
+    rest = [(1, 1, 0)] * (_AXES - len(steps))  # of other axes
+    for slot, step in enumerate(steps, len(rest)):
+        in_x[step.axis], places[step.axis] = 0, 1 << 8 * (_AXES - 1 - slot)
+    each = [*rest, *((step.n, step.given(x), x.strides[step.axis]) for step in steps)]
+    alone = all(n == 1 for n, *_ in each[:-1])
+    flags = (not x.dtype.is_complex) | last.inverse << 1 | (last.kind == "from_half") << 2 | alone << 3
+    dims, strides = collapse(tuple(shape), tuple(in_x), tuple(places))
+    out = empty(tuple(shape), _result(last, dtype), device)
+    kernel(device, f"fft_sums_{dtype.short}")(
+        size, size, len(dims), layout_info(device, sum(strides, dims)) if dims else 0,
+        layout_info(device, (*sum(each, ()), flags)), prod(step.scale for step in steps), not out.dtype.is_complex,
+        *(_roots(device, dtype, n, 1, n).address for n, *_ in each), x.address, out.address,
+    )  # fmt: skip
     return out
 
 
@@ -133,7 +193,7 @@ def _spectrum(device: Device, dtype: DType, plan: FftPlan) -> Tensor:
     def make() -> Tensor:
         wave = _chirped(device, plan.padded, plan.n)
         conjugate = elementwise("uconj_c128", empty(wave.shape, complex128, device), (wave,))
-        return along(conjugate, 0, plan.padded, "complex", False, 1 / plan.padded)
+        return along(conjugate, Along(0, plan.padded, "complex", False, 1 / plan.padded))
 
     return _kept(device, dtype, ("spectrum", plan.n, plan.padded), make)
 

@@ -38,6 +38,23 @@ def test_lines_of_every_kind(device: Device, dtype: DType) -> None:
             assert error < (3 + np.log2(n)) * np.finfo(dtype.numpy).eps / 2, (n, error)
 
 
+@pytest.mark.parametrize("dtype", COMPLEX, ids=lambda d: d.short)
+def test_few_elements_along_three_axes(device: Device, dtype: DType) -> None:
+    """One launch: there, halves of what is real, and back; a table of zeros and ones is exact."""
+    x = np.random.default_rng(6).standard_normal((2, 3, 4)).astype(dtype.numpy)
+    given = rk.asarray(x, device=device)
+    real, bound = rk.real(given), 8 * np.finfo(dtype.numpy).eps * np.linalg.norm(x)
+    with rk.Trace() as trace:
+        whole, half = rk.fft.fftn(given), rk.fft.rfftn(real, norm="ortho")
+        back = rk.fft.irfftn(half, norm="ortho")
+    assert sum(row.launches for row in trace.totals() if row.kernel == f"fft_sums_{dtype.short}") == 3
+    assert np.abs(whole.numpy() - np.fft.fftn(x.astype(np.complex128))).max() < 2 * bound
+    assert np.abs(half.numpy() - np.fft.rfftn(x.real.astype(np.float64), norm="ortho")).max() < bound
+    assert np.abs(back.numpy() - x.real).max() < bound
+    ones = rk.fft.fft2(rk.asarray(np.eye(4, dtype=dtype.numpy), device=device)).numpy()
+    np.testing.assert_array_equal(ones, 4 * np.eye(4)[[0, 3, 2, 1]])
+
+
 @pytest.mark.parametrize("dtype", [rk.float32, rk.float64], ids=lambda d: d.short)
 def test_real_lines(device: Device, dtype: DType) -> None:
     """Pairs of real elements as complex ones, odd lengths and long ones as they are; there and back."""

@@ -23,6 +23,16 @@ def _lines(t: DType) -> KernelSpec:
     return _spec("lines", t, parameters, t.short, part.short)
 
 
+def _sums(t: DType) -> KernelSpec:
+    part = dtypes.part_of(t)
+    parameters = (
+        scalar("numel"), scalar("num_dims"), source("info", dtypes.uint64, nullable=True),
+        source("plan", dtypes.uint64), scalar("scale", dtypes.float64), scalar("to_real", dtypes.bool_),
+        *(source(name, t) for name in ("first", "second", "third")), source("src", part), result("dst", part),
+    )  # fmt: skip
+    return _spec("sums", t, parameters, t.short, part.short)
+
+
 _TABLE: Final = dtypes.complex128
 _OUT: Final = result("out", _TABLE)
 
@@ -31,6 +41,7 @@ FAMILY: Final = Family(
     "discrete Fourier transforms of lines, and their tables of roots of unity",
     (
         *map(_lines, dtypes.COMPLEX),
+        *map(_sums, dtypes.COMPLEX),
         _spec("stage_roots", _TABLE, (scalar("numel"), scalar("factors"), _OUT), _TABLE.short),
         _spec("roots", _TABLE, (scalar("numel"), scalar("step"), scalar("n"), _OUT), _TABLE.short),
         _spec("chirp", _TABLE, (scalar("numel"), scalar("n"), _OUT), _TABLE.short),

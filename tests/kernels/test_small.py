@@ -1,0 +1,94 @@
+"""Linear algebra of few elements on every target: one launch does what several do of larger matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rocmkern as rk
+from rocmkern import linalg
+from rocmkern.dtypes import DType
+from rocmkern.kernels.families.linalg import FACTORED
+from rocmkern.runtime import Device
+from tests.matrices import Array, adjoint, exactly, normal
+
+EACH = pytest.mark.parametrize("dtype", FACTORED, ids=lambda t: t.short)
+
+
+def graded(dtype: DType, *shape: int) -> Array:
+    """Rows of very different sizes."""
+    x = normal(dtype, *shape)
+    x *= (10.0 ** (4 * np.arange(shape[-2]) - 8))[:, None].astype(x.real.dtype)
+    return x
+
+
+def assert_small(residual: Array, scale: object, dtype: DType, n: int) -> None:
+    assert (np.abs(residual) <= 8 * n * float(np.finfo(dtype.numpy).eps) * np.asarray(scale)).all()
+
+
+def launched(trace: rk.Trace) -> int:
+    return sum(row.launches for row in trace.totals())
+
+
+@EACH
+def test_systems_of_a_batch(device: Device, dtype: DType) -> None:
+    """Row by row, the residual is small beside the row: of strided matrices, several a wave, in one launch."""
+    x, y = graded(dtype, 5, 2, 3, 3), normal(dtype, 2, 3, 4)
+    a = rk.asarray(np.swapaxes(x, -1, -2).copy(), device=device)
+    b = rk.asarray(y, device=device)
+    with rk.Trace() as trace:
+        z, inverse = linalg.solve(rk.matrix_transpose(a), b), linalg.inv(rk.matrix_transpose(a))
+    assert launched(trace) == 2
+    for solution, right in ((z.numpy(), y), (inverse.numpy(), np.eye(3, dtype=x.dtype))):
+        scale = np.abs(x) @ np.abs(solution) + np.abs(right)
+        assert_small(exactly(x) @ exactly(solution) - right, scale, dtype, 3)
+
+
+@EACH
+def test_determinants(device: Device, dtype: DType) -> None:
+    """Where the product overflows too; 0 of a singular matrix, whose first pivot of 0 `inv` tells."""
+    x = normal(dtype, 3, 5, 5)
+    x[2, :, 1] = 0
+    a, wide = rk.asarray(x, device=device), x.astype(np.complex128 if dtype.is_complex else np.float64)
+    sign, log_size = (part.numpy() for part in linalg.slogdet(a))
+    want = np.linalg.det(wide)
+    bound = 100 * float(np.finfo(dtype.numpy).eps)
+    np.testing.assert_allclose(linalg.det(a).numpy(), want, rtol=bound)
+    np.testing.assert_allclose(sign * np.exp(log_size), want, rtol=bound)
+    assert log_size[2] == -np.inf
+    large = linalg.slogdet(a[:2] * float(np.finfo(dtype.numpy).max) ** 0.5)
+    assert np.isfinite(large.logabsdet.numpy()).all()
+    with pytest.raises(linalg.LinAlgError, match=r"inv: matrix 2 of shape .* is singular at pivot 1"):
+        linalg.inv(a).numpy()
+
+
+@EACH
+@pytest.mark.parametrize("shape", [(3, 7, 4), (2, 4, 7), (16, 16), (1, 1)])
+def test_qr(device: Device, dtype: DType, shape: tuple[int, ...]) -> None:
+    """Q is orthonormal, R upper triangular, their product the matrix, of either mode; signs are LAPACK's."""
+    x = normal(dtype, *shape)
+    for mode in ("reduced", "complete"):
+        with rk.Trace() as trace:
+            q, r = linalg.qr(rk.asarray(x, device=device), mode=mode)  # type: ignore[arg-type]  # one of the two
+        assert launched(trace) == 1
+        theirs = np.linalg.qr(x, mode=mode)  # type: ignore[call-overload]  # one of the two
+        assert (q.shape, r.shape) == (theirs.Q.shape, theirs.R.shape)
+        ours, upper = exactly(q.numpy()), exactly(r.numpy())
+        assert_small(adjoint(ours) @ ours - np.eye(ours.shape[-1]), 1, dtype, shape[-2])
+        assert_small(ours @ upper - x, np.linalg.norm(x, axis=-2, keepdims=True), dtype, shape[-2])
+        assert (np.tril(upper, -1) == 0).all()
+        mine, lapacks = (np.sign(np.diagonal(v.real, axis1=-2, axis2=-1)) for v in (upper, theirs.R))
+        np.testing.assert_array_equal(mine, lapacks)
+
+
+@EACH
+def test_cross(device: Device, dtype: DType) -> None:
+    """Each product and difference rounded once, of vectors that broadcast."""
+    x, y = normal(dtype, 70, 3), normal(dtype, 2, 1, 3)
+    wide = np.clongdouble if dtype.is_complex else x.dtype
+    got = linalg.cross(rk.asarray(x, device=device), rk.asarray(y, device=device)).numpy()
+    want = np.cross(x.astype(wide), y.astype(wide))
+    if dtype.is_complex:
+        assert_small(got - want, np.linalg.norm(x, axis=-1)[:, None] * np.linalg.norm(y), dtype, 1)
+    else:
+        np.testing.assert_array_equal(got, want)
