@@ -73,14 +73,19 @@ class UnitBuilder:
 
     @property
     def symbol(self) -> str:
-        """By content: the instructions and their places, what is hot, where one goes on."""
-        state = blake2s(f"{self.isa} {self.wave_size} {self.entry}".encode(), digest_size=16)
+        """By content: the instructions and their places, what is hot, where one goes on, what is read from there on."""
+        state, alive = blake2s(f"{self.isa} {self.wave_size} {self.entry}".encode(), digest_size=16), self.flow.alive
         for start, full in self.versions:
             block = self._blocks[start]
-            state.update(f"|{start} {full} {block.successors} {block.leaves} {sorted(self.flow.alive[start])}".encode())
+            after = f"{block.after} {block.after in self.leaders}"
+            state.update(f"|{start} {full} {block.successors} {block.leaves} {after}".encode())
+            for place in (start, *block.successors):
+                state.update(f"{sorted(alive[place]) if place in alive else ''};".encode())
             for pc in block.pcs:
                 inst = self.flow.code[pc][1]
-                state.update(f"{pc} {inst.dst} {inst.src} {inst.imm} {inst.imm1} {inst.target}".encode())
+                state.update(
+                    f"{pc} {pc in self.leaders} {inst.dst} {inst.src} {inst.imm} {inst.imm1} {inst.target}".encode()
+                )
                 state.update(shape(inst, self.isa, self.wave_size).encode())
         return "unit_" + state.hexdigest()
 

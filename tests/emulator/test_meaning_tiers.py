@@ -86,3 +86,14 @@ def test_compiled_code_equals_threaded_code(target: str, alike: bool) -> None:
             after = results(on, name, len(part), mask)
             different = sorted({part[i][0] for i in np.nonzero((before != after).any((1, 2)))[0]})
             assert different == [], hex(mask)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_what_is_kept_of_a_unit_is_not_used_before_other_code(target: str) -> None:
+    """Kernels that are alike up to a barrier: what is read behind it has to be in the wave's memory."""
+    for register, result in ((30, 3), (31, 4)):
+        text = f"v_mov_b32 v30, s24\n v_mov_b32 v31, s25\n s_barrier\n v_mov_b32 v10, v{register}"
+        on, name = bench(target, {"after": text}), "after"
+        on.run(name, {}, scalars=(1, 2))
+        on.module.program.compile(on.module.kernel(name).kernel)
+        assert (on.run(name, {}, scalars=(3, 4)).vector(10) == result).all()
