@@ -22,7 +22,6 @@ from rocmkern.emulator.launch import Descriptor
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, IEEE, ROUNDING, SINGLES, FloatMode, Translated, usual
 from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
-from rocmkern.emulator.scheduler import HAS_MXCSR
 from rocmkern.emulator.snapshot import Kept
 from rocmkern.emulator.threads import Threads
 from rocmkern.emulator.tier1 import Hot, UnitBuilder, Version
@@ -42,7 +41,6 @@ class Heat:
     first: int = 0  # address of the first operation, once it was looked up whether earlier runs compiled the kernel
     seconds: float = 0.0
     price: float = 0.0  # what compiling was last reckoned to take
-    under_way: bool = False
     failed: bool = False
     entries: frozenset[int] = frozenset()
     versions: frozenset[Version] = frozenset()  # of blocks that are compiled
@@ -164,7 +162,7 @@ class Program:
             not is_own or any(sets_mode(i, initial) for i in self._instructions(kernel))
         ):
             return FloatMode(initial, Translated.BY_MODE)
-        if HAS_MXCSR and initial & (ROUNDING | DENORMALS | 1 << HALF_OVERFLOW) == DENORMALS ^ SINGLES:
+        if initial & (ROUNDING | DENORMALS | 1 << HALF_OVERFLOW) == DENORMALS ^ SINGLES:
             doubles = words.may_use_doubles()
             doubles = doubles and (not is_own or any("f64" in i.name for i in self._instructions(kernel)))
             if not doubles:
@@ -337,13 +335,14 @@ class Program:
                 return
         heat.seconds += seconds
         spent = heat.seconds + ahead
-        if spent < max(heat.price, HOT_S) or heat.under_way or heat.failed or len(_waiting) >= MOST_WAITING:
+        job = id(self), kernel.name
+        if spent < max(heat.price, HOT_S) or job in _waiting or heat.failed or len(_waiting) >= MOST_WAITING:
             return
         heat.price = HOT_S_PER_INSTRUCTION * self.hot_instructions(kernel)
         if spent >= heat.price:
-            heat.seconds, heat.under_way = 0.0, True
+            heat.seconds = 0.0
             extra = {loop} if loop is not None else set[int]()
-            _waiting.add((id(self), kernel.name))
+            _waiting.add(job)
             if COMPILER.submit(self._compile_in_background, kernel, extra) is None:
                 heat.failed = True
 
@@ -376,7 +375,6 @@ class Program:
             )
         finally:
             _waiting.discard((id(self), kernel.name))
-            self._heat[kernel.name].under_way = False
 
     def compile(self, kernel: Kernel, extra: Iterable[int] = ()) -> None:
         """Put compiled units in the place of what tier 0 ran of a kernel so far; `extra` places where one begins."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import platform
 from typing import Final
 
 from rocmkern.emulator import layout as at
@@ -354,12 +353,5 @@ define i32 @run(ptr %worker) {{
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
 """)
-_AS_IT_IS: Final = """
-define i32 @run(ptr %worker) {
-  %result = call i32 @run_waves(ptr %worker)
-  ret i32 %result
-}
-"""
-HAS_MXCSR: Final = platform.machine().lower() in ("x86_64", "amd64")
 
-RUN: Final = Code("run", _BEGIN_GROUP + _RUN + (_WITH_FLOAT_MODE if HAS_MXCSR else _AS_IT_IS), {})
+RUN: Final = Code("run", _BEGIN_GROUP + _RUN + _WITH_FLOAT_MODE, {})
