@@ -36,4 +36,12 @@ def _folder(variable: str, base_variable: str, base: str) -> Path:
     named, parent = os.environ.get(variable), os.environ.get(base_variable)
     if named:
         return Path(named)
-    return (Path(parent) if parent else Path.home() / base) / "rocmkern"
+    return (Path(parent) if parent else _home() / base) / "rocmkern"
+
+
+def _home() -> Path:
+    """The user's; where they have none, as in some containers, a place that holds nothing."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.devnull)

@@ -14,6 +14,7 @@ import pytest
 
 from rocmkern import disk_cache
 from rocmkern.disk_cache import LIMIT_VARIABLE, DiskCache, prune
+from rocmkern.paths import CACHE_VARIABLE
 
 WRITER = """
 import sys
@@ -96,6 +97,20 @@ def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """Nothing is kept and nothing raised."""
     (tmp_path / "file").write_bytes(b"")
     cache = DiskCache(tmp_path / "file" / "kept")
+    assert not cache.keep("a", b"content")
+    assert cache.fetch("a") is None
+
+
+def test_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept and nothing raised, as with a user id that a container gave."""
+    for variable in ("HOME", "XDG_CACHE_HOME", CACHE_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+
+    def is_unknown(number: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.setattr("pwd.getpwuid", is_unknown)
+    cache = DiskCache.named("kept")
     assert not cache.keep("a", b"content")
     assert cache.fetch("a") is None
 
