@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections import defaultdict
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, Final
 
@@ -83,6 +85,21 @@ def emit_object(machine: Any, module: Any) -> bytes:
         return ctypes.string_at(library.LLVMPY_GetBufferStart(memory), library.LLVMPY_GetBufferSize(memory))
     finally:
         library.LLVMPY_DisposeMemoryBuffer(memory)
+
+
+_held: Final = list[Any]()  # llvmlite's lock, while a thread forks
+
+
+def hold_llvm() -> None:
+    """Wait until no thread is in LLVM by way of llvmlite: a child that was forked meanwhile could not use it."""
+    ffi = sys.modules.get("llvmlite.binding.ffi")
+    lock = nullcontext() if ffi is None else ffi.lib._lock
+    lock.__enter__()
+    _held.append(lock)
+
+
+def release_llvm() -> None:
+    _held.pop().__exit__(None, None, None)
 
 
 @cache

@@ -21,7 +21,8 @@ from rocmkern.errors import DriverError
 ALIGNMENT: Final = 64
 CHUNK_BYTES: Final = 1 << 22  # of memory, taken at a time
 ABSOLUTE64: Final = 1  # the relocation that code has which may lie anywhere
-FUNCTION, UNDEFINED = 2, 0
+FUNCTION, SECTION = 2, 3  # kinds of symbols
+UNDEFINED = 0
 WRITABLE, MERGED, STRINGS = 1, 16, 32  # flags of sections
 _SYMBOL: Final = struct.Struct("<IBBHQQ")  # name, kind, visibility, section, value, size
 _RELOCATION: Final = struct.Struct("<QIIq")  # place, kind, symbol, addend
@@ -141,7 +142,7 @@ class _Object:
         code = bytearray(self._content(self._sections[section])[start : start + size])
         fixes, constants = list[Fix](), dict[tuple[int, int], int]()
         for place, kind, number, addend in relocations:
-            symbol, _, where, value, _ = self._symbols[number]
+            symbol, symbol_kind, where, value, _ = self._symbols[number]
             if kind != ABSOLUTE64:
                 raise DriverError(f"compile: {name} has a relocation of type {kind}, which code that moves can't have")
             if where == UNDEFINED:
@@ -156,7 +157,8 @@ class _Object:
             if header["sh_flags"] & WRITABLE:
                 raise DriverError(f"compile: {name} refers to variables, which code that moves can't have")
             single = header["sh_entsize"] if header["sh_flags"] & (MERGED | STRINGS) == MERGED else 0
-            first = target // single * single if single else 0
+            anchor = target if symbol_kind == SECTION else value  # addends may lead out of a constant that has a name
+            first = anchor // single * single if single else 0
             if (where, first) not in constants:
                 code += bytes(-len(code) % max(single, header["sh_addralign"]))
                 constants[where, first] = len(code)

@@ -17,7 +17,7 @@ import llvmlite
 from attrs import astuple, define, field, frozen
 
 from rocmkern.disk_cache import DiskCache
-from rocmkern.emulator.compiler import THOROUGH, attributes, compile_ir
+from rocmkern.emulator.compiler import THOROUGH, attributes, compile_ir, hold_llvm, release_llvm
 from rocmkern.emulator.ir import AVX512_VARIABLE, target_features
 from rocmkern.emulator.linking import Function, Image, Memory, address_in_process, functions
 from rocmkern.emulator.store import Store
@@ -149,20 +149,26 @@ class Native:
             self._addresses.setdefault(symbol, base + offset)
 
     def _load_from_store(self, symbol: str) -> bool:
-        """Make a function that is on disk callable, and with it those that it calls and its neighbours."""
-        if symbol in self._addresses:
-            return True
-        name = self.store.find(symbol)
-        if name is None:
-            return False
-        held = self.store.functions(name)
-        if symbol not in held:
-            self.store.forget(name)
-            return False
-        for needed in {n for function in held.values() for n in function.needs} - held.keys():
-            if not self._load_from_store(needed) and address_in_process(needed) is None:
+        """Make a function that is on disk callable, and with it its neighbours and all that they call.
+
+        Files may need each other: a function may be dropped and compiled again with one that calls what called it.
+        """
+        chosen, queue = dict[str, Function](), [symbol]
+        while queue:
+            needed = queue.pop()
+            if needed in self._addresses or needed in chosen:
+                continue
+            name = self.store.find(needed)
+            held = {} if name is None else self.store.functions(name)
+            if name is not None and needed not in held:
+                self.store.forget(name)
+            if needed in held:
+                chosen |= held
+                queue += {n for function in held.values() for n in function.needs}
+            elif needed == symbol or address_in_process(needed) is None:
                 return False
-        self._place(Image.of(held.values()))
+        if chosen:
+            self._place(Image.of(chosen.values()))
         return True
 
     def recall(self, key: str) -> Any:
@@ -215,6 +221,7 @@ def native() -> Native:
     """The native code of this process."""
     here = Native()
     os.register_at_fork(after_in_child=here.forget_threads)
+    os.register_at_fork(before=hold_llvm, after_in_parent=release_llvm, after_in_child=release_llvm)
     return here
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +16,8 @@ from attrs import define, field
 from rocmkern.disk_cache import DiskCache, use
 from rocmkern.emulator.linking import Function
 
+_NAME_BYTES: Final = 12
+_LINE: Final = re.compile(rb"^([0-9a-f]{%d})((?: [!-~]+)+)$" % (2 * _NAME_BYTES), re.MULTILINE)  # skips damaged ones
 MOST_HELD: Final = 256  # files whose functions stay in memory, for the kernels that consist of them
 
 
@@ -37,14 +40,15 @@ class Store:
     def refresh(self) -> None:
         """Read the index lines that appeared since."""
         with contextlib.suppress(OSError), self.index_path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) < self._read:
+                self._read = 0  # another one, in the place of one that was dropped
             file.seek(self._read)
             data = file.read()
             use(self.index_path)
             end = data.rfind(b"\n") + 1
             self._read += end
-            for line in data[:end].decode().splitlines():
-                name, *symbols = line.split()
-                self._index |= dict.fromkeys(symbols, name)
+            for name, symbols in _LINE.findall(data[:end]):
+                self._index |= dict.fromkeys(symbols.decode().split(), name.decode())
 
     def find(self, symbol: str) -> str | None:
         """The file that holds a function."""
@@ -72,7 +76,7 @@ class Store:
         """Keep functions; without a writable folder this process alone has them."""
         held = {function.symbol: function for function in functions}
         symbols = " ".join(held)
-        name = blake2b(symbols.encode(), digest_size=12).hexdigest()
+        name = blake2b(symbols.encode(), digest_size=_NAME_BYTES).hexdigest()
         self._hold(name, held)
         self._index |= dict.fromkeys(held, name)
         if not self.keep(name, [(f.symbol, f.code, f.fixes) for f in held.values()]):

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite.binding import ffi
 
 from rocmkern.emulator import machine as machines
-from rocmkern.emulator.compiler import compile_ir
+from rocmkern.emulator.compiler import QUICK, compile_ir
 from rocmkern.emulator.machine import Launch
 from rocmkern.emulator.native import Code, native
 from rocmkern.emulator.snapshot import Snapshot
@@ -170,9 +171,13 @@ def fork_beside_a_thread() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def quick(symbol: str) -> Code:
+    return Code(symbol, f"define void @{symbol}() {{ ret void }}\n", {})
+
+
 def fork_beside_a_compiling_thread() -> None:
     here, begun, go_on, symbol = native(), threading.Event(), threading.Event(), f"fork_{os.getpid()}"
-    code = Code(symbol, f"define void @{symbol}() {{ ret void }}\n", {})
+    code = quick(symbol)
 
     def compile_late(text: str, level: int) -> bytes:
         begun.set()
@@ -200,7 +205,32 @@ def fork_beside_a_compiling_thread() -> None:
     assert here.address(symbol)
 
 
-@pytest.mark.parametrize("forks", [fork_beside_a_thread, fork_beside_a_compiling_thread], ids=lambda f: f.__name__)
+def fork_beside_a_thread_in_llvm() -> None:
+    native()
+    begun, text = threading.Event(), quick("f").text
+    before = compile_ir(text, QUICK)
+
+    def work() -> None:
+        with ffi.lib._lock:  # as in a call by way of llvmlite
+            begun.set()
+            time.sleep(0.3)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(60)
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        os._exit(compile_ir(text, QUICK) != before)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join()
+    assert compile_ir(text, QUICK) == before
+
+
+@pytest.mark.parametrize(
+    "forks", [fork_beside_a_thread, fork_beside_a_compiling_thread, fork_beside_a_thread_in_llvm],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
 def test_a_forked_child_works_without_its_parents_threads(forks: Callable[[], None]) -> None:
     """In a process of its own, since a large one may not be allowed to fork."""
     code = f"from {__name__} import {forks.__name__} as forks; forks()"

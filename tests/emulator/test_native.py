@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,29 @@ def test_damaged_functions_count_as_missing(tmp_path: Path) -> None:
     last = Store(DiskCache(tmp_path), "v")
     last.refresh()
     assert held(last, "b") == made("b")
+
+
+@pytest.mark.parametrize("damage", [b"\n", b"\0\0\0\0", b"\xff\xfe", b"\0\0 a\n\n"])
+def test_what_a_crash_leaves_in_the_index_is_passed_over(tmp_path: Path, damage: bytes) -> None:
+    """Empty lines, zeros, bytes that are no text."""
+    store = Store(DiskCache(tmp_path), "v")
+    store.write([made("a")])
+    store.index_path.write_bytes(store.index_path.read_bytes() + damage + b"\n")
+    Store(DiskCache(tmp_path), "v").write([made("b")])
+    later = Store(DiskCache(tmp_path), "v")
+    later.refresh()
+    assert [held(later, "a"), held(later, "b")] == [made("a"), made("b")]
+
+
+def test_an_index_that_takes_the_place_of_a_dropped_one_is_read(tmp_path: Path) -> None:
+    """From its beginning, by who has read more of the former."""
+    first = Store(DiskCache(tmp_path), "v")
+    first.write([made("a"), made("b")])
+    first.refresh()
+    first.index_path.unlink()
+    Store(DiskCache(tmp_path), "v").write([made("c")])
+    first.refresh()
+    assert held(first, "c") == made("c")
 
 
 def test_functions_whose_file_was_dropped_are_found_where_they_were_kept_again(tmp_path: Path) -> None:
@@ -158,6 +182,25 @@ def test_compiling_holds_up_only_who_wants_the_same(tmp_path: Path, monkeypatch:
     assert sum("@slow_part()" in text for text in texts) == 1
 
 
+def test_files_that_need_each_other_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`a` was dropped and compiled again with one that calls `b`, beside which lies one that calls `a`."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    texts = {
+        name: f"define i32 @{name}() {{ {body} }}\n"
+        for name, body in {
+            "a": "ret i32 1", "x": "%r = call i32 @b()\n ret i32 %r",
+            "b": "ret i32 2", "y": "%r = call i32 @a()\n ret i32 %r",
+        }.items()
+    }  # fmt: skip
+    for names, other in (("ax", "b"), ("by", "a")):
+        declared = f"declare i32 @{other}()"
+        Native().store.write(functions(compile_ir("".join(texts[n] for n in names) + declared, THOROUGH)))
+    here = Native()
+    here.ensure(dict.fromkeys("ay", partial(pytest.fail, "compiled")))
+    for name, result in zip("axby", (1, 2, 2, 1), strict=True):
+        assert ctypes.CFUNCTYPE(ctypes.c_int32)(here.address(name) or 0)() == result
+
+
 def test_emission_does_without_the_lock_of_llvmlite() -> None:
     """Code is emitted while another thread holds the lock, and is what llvmlite's own way emits."""
     machine = target_machine(THOROUGH)
@@ -191,13 +234,26 @@ define i64 @outer(i64 %i) {
   ret i64 %b
 }
 declare i64 @elsewhere(i64)
+@one = private unnamed_addr constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]
+@two = private unnamed_addr constant [4 x i32] [i32 5, i32 6, i32 7, i32 8]
+define i32 @ahead(i64 %i) {
+  %j = add i64 %i, 6
+  %at = getelementptr i32, ptr @one, i64 %j
+  %n = load i32, ptr %at
+  ret i32 %n
+}
+define i32 @plain(i64 %i) {
+  %at = getelementptr i32, ptr @two, i64 %i
+  %n = load i32, ptr %at
+  ret i32 %n
+}
 """
 
 
 def test_functions_run_wherever_they_are_put() -> None:
     """With their own constants, tables and calls: in any order, each by itself, and twice."""
     parts = {f.symbol: f for f in functions(compile_ir(PARTS, THOROUGH))}
-    assert parts.keys() == {"inner", "halved", "outer", "other"}
+    assert parts.keys() == {"inner", "halved", "outer", "other", "ahead", "plain"}
     assert parts["outer"].needs == {"inner", "elsewhere"}
     assert parts["halved"].needs == set()
     memory, double = Memory(), ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda n: 2 * n)
@@ -210,6 +266,11 @@ def test_functions_run_wherever_they_are_put() -> None:
         assert [outer(i) for i in range(3)] == [10, 14, 22]
     halved = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(base + image.symbols["halved"])
     assert halved(5.0) == 5.5
+    image = Image.of(parts[name] for name in ("ahead", "plain"))
+    base = memory.place(image, {}.__getitem__)
+    ahead, plain = (ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)(base + at) for at in image.symbols.values())
+    assert [ahead(i) for i in range(-6, -2)] == [1, 2, 3, 4]  # by an address behind the table
+    assert [plain(i) for i in range(4)] == [5, 6, 7, 8]
 
 
 def test_code_with_variables_is_refused() -> None:
