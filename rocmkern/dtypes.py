@@ -41,7 +41,12 @@ class DType:
 
     @property
     def nonzero_bits(self) -> int:
-        """The bits of which a value other than zero has one set: all but the sign of a float."""
+        """The bits of which a value other than zero has one set: all but the sign of a float, of each part of a complex
+        number.
+        """
+        if self.is_complex:
+            part = part_of(self)
+            return (part.nonzero_bits << part.bits) | part.nonzero_bits
         return (1 << (self.bits - self.is_float)) - 1
 
     def __repr__(self) -> str:

@@ -172,7 +172,8 @@ class Tensor:
         """A NumPy array with a copy of the elements."""
         if self.device.info.unified:
             self.device.synchronize()
-            return np.array(self.host_view())
+            if not self.layout.is_contiguous:
+                return np.array(self.host_view())
         result = np.empty(self.shape, self.dtype.numpy)
         if result.size:
             source = self if self.is_contiguous else rocmkern.copy(self)

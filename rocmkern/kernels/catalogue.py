@@ -101,7 +101,7 @@ class Family:
 
 
 FAMILY_NAMES: Final[tuple[str, ...]] = (
-    "affine", "fill", "binary", "unary", "ternary", "cast", "indexing", "fused", "reduce", "sort", "conv", "matmul",
-    "quantized",
+    "affine", "fill", "binary", "unary", "ternary", "special", "cast", "indexing", "fused", "reduce", "sort", "conv",
+    "matmul", "quantized",
     "array", "complex", "fft", "linalg", "eigen", "small", "random",
 )  # fmt: skip

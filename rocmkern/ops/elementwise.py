@@ -9,6 +9,7 @@ from attrs import frozen
 
 from rocmkern.dtypes import DType, bool_, part_of
 from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.kernels.families.special import TRUTHS
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
 from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty, encode
@@ -84,7 +85,7 @@ def working_dtype(row: Row, dtype: DType) -> DType:
     if refused is not None and refused(dtype):
         raise DTypeError(f"{row.name}: dtype {dtype}; it takes {_WANTED[row.accepts]}, cast it first")
     if row.accepts == "logical":
-        return bool_
+        return bool_ if row.arity == 2 or dtype.is_complex else dtype
     if dtype.is_complex:
         if not row.of_complex:
             raise DTypeError(f"{row.name}: dtype {dtype}; it takes a real dtype, use real(), imag() or abs()")
@@ -169,6 +170,9 @@ def binary(
                     return launch.into(out, x.address)
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
+        by_truth = _by_truth(name, x1, x2, out, key)
+        if by_truth is not None:
+            return finish(name, by_truth, out)
         if any(isinstance(x, Tensor) and x.dtype is not dtype for x in (x1, x2)):
             return operation(*[cast(x, dtype) if isinstance(x, Tensor) else x for x in (x1, x2)], out=out)
         by_number = _with_number(name, _plain(x1), _plain(x2), dtype, out, key)
@@ -193,6 +197,7 @@ _AFFINE: Final[Mapping[str, Callable[[Real, Real], tuple[Real, Real]]]] = {
     "multiply": lambda c, nothing: (c, nothing),
 }
 _COMMUTES: Final = ("add", "multiply")
+_WIDEST_TRUTH: Final = 8  # bytes of an element that logical_* take
 
 
 def _number_key(name: str, x1: Operand, x2: Operand) -> Key | None:
@@ -220,6 +225,21 @@ def _with_number(
     target = destination(out, x.shape, dtype, x.device, x)
     scalars = tuple(_encoded(v, dtype) for v in _AFFINE[name](number, -0.0 if dtype.is_float else 0))
     return elementwise(f"affine_{dtype.short}", target, (x,), after=scalars, key=key)
+
+
+def _by_truth(name: str, x1: Operand, x2: Operand, out: Tensor | None, key: Key | None) -> Tensor | None:
+    """The truth of two operands as one kernel; None for bool and for what is to be cast to it, as sizes differ."""
+    tensors = [x for x in (x1, x2) if isinstance(x, Tensor)]
+    dtype, device = tensors[0].dtype, tensors[0].device
+    sizes = {t.dtype.itemsize for t in tensors}
+    if name not in TRUTHS or all(t.dtype is bool_ for t in tensors) or len(sizes) > 1 or max(sizes) > _WIDEST_TRUTH:
+        return None
+    left, right = (x if isinstance(x, Tensor) else operand(name, bool(x), dtype, device) for x in (x1, x2))
+    shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
+    target = destination(out, shape, bool_, device, left, right)
+    truth = TRUTHS[name], left.dtype.nonzero_bits, right.dtype.nonzero_bits
+    operands, fixed = (broadcast(left, shape), broadcast(right, shape)), (left is not x1, right is not x2)
+    return elementwise(f"logical_u{dtype.bits}", target, operands, *truth, key=key, fixed=fixed)
 
 
 def _encoded(value: Real, dtype: DType) -> bool | int | float | bytes:

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, prod
+from math import prod
 from typing import Final, Literal, get_args
 
 import numpy as np
 
-from rocmkern.dtypes import DType, float64, int64
-from rocmkern.errors import ShapeError
-from rocmkern.layout import normal_axes, normal_axis, normal_integer
+from rocmkern.dtypes import DType, bool_, float64, int64, part_of
+from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.layout import broadcast_shapes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
-from rocmkern.ops.composed import clip
 from rocmkern.ops.creation import asarray, full, upload, zeros
 from rocmkern.ops.datatypes import finfo
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
 from rocmkern.ops.fused import are_few
 from rocmkern.ops.indexing import take, where
-from rocmkern.ops.launch import empty
+from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.linear import matmul, tensordot
 from rocmkern.ops.manipulation import permute_dims, reshape, stack
 from rocmkern.ops.movement import write
-from rocmkern.ops.parts import part
+from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import Axes, all, as_floats, max, min
-from rocmkern.ops.rows_binary import add, equal, less_equal, logical_and, logical_or, multiply, subtract
-from rocmkern.ops.rows_unary import abs, isfinite, isnan
+from rocmkern.ops.rows_binary import add, equal, multiply
+from rocmkern.ops.rows_unary import isnan
 from rocmkern.ops.scatter import index_add
 from rocmkern.ops.sorting import sort
-from rocmkern.promotion import Scalar
+from rocmkern.promotion import Scalar, check_range
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Operand, Tensor
 
@@ -126,23 +125,37 @@ def _widths(width: int | Sequence[int] | Sequence[Sequence[int]], ndim: int) -> 
 @recorded
 def isclose(x1: Tensor, x2: Operand, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether |x1 - x2| ≤ atol + rtol·|x2|, elementwise; infinities are close to their equals only."""
-    _, dtype = device_and_dtype("isclose", as_tensor("isclose", x1), x2)
-    if not (dtype.is_float or dtype.is_complex):
-        return isclose(cast(x1, float64), x2, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    first, second = cast(x1, dtype), operand("isclose", x2, dtype, x1.device)
-    near = less_equal(abs(subtract(first, second)), add(multiply(abs(second), rtol), atol))
-    result = logical_or(logical_and(near, isfinite(second)), equal(first, second))
-    return logical_or(result, logical_and(isnan(first), isnan(second))) if equal_nan else result
+    device, common = device_and_dtype("isclose", as_tensor("isclose", x1), x2)
+    dtype = common if common.is_float or common.is_complex else float64
+    limits = [_encoded("isclose", name, number, part_of(dtype)) for name, number in (("rtol", rtol), ("atol", atol))]
+    first, second = cast(x1, dtype), operand("isclose", x2, dtype, device)
+    shape = broadcast_shapes(first.shape, second.shape)
+    return elementwise(
+        f"isclose_{dtype.short}", empty(shape, bool_, device), (broadcast(first, shape), broadcast(second, shape)),
+        *limits, bool(equal_nan),
+    )  # fmt: skip
+
+
+def _encoded(operation: str, name: str, value: float, dtype: DType) -> int | float | bytes:
+    if not isinstance(value, int | float | np.bool_ | np.integer | np.floating):
+        raise DTypeError(f"{operation}: {name} is a {type(value).__name__}; use a real number")
+    check_range(value, dtype, operation)
+    return encode(value, dtype)
 
 
 def allclose(x1: Tensor, x2: Operand, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds for every element, as a Python bool: the host waits for it."""
-    return bool(all(isclose(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan)))
+    return _holds(isclose(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
 def array_equal(x1: Tensor, x2: Tensor, /) -> bool:
     """Whether shapes and all elements are the same, as a Python bool: the host waits for it."""
-    return as_tensor("array_equal", x1).shape == as_tensor("array_equal", x2).shape and bool(all(equal(x1, x2)))
+    return as_tensor("array_equal", x1).shape == as_tensor("array_equal", x2).shape and _holds(equal(x1, x2))
+
+
+def _holds(truth: Tensor) -> bool:
+    """Whether all are true; the host looks at few itself."""
+    return bool(truth.numpy().all() if are_few(truth.size) else all(truth))
 
 
 @recorded
@@ -151,19 +164,19 @@ def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, n
 
     Of complex tensors both parts; integers as they are.
     """
-    if not as_tensor("nan_to_num", x).dtype.is_float:
-        if x.dtype.is_complex:
-            wide = duplicate(x)
-            write(nan_to_num(part(wide, 0), nan=nan, posinf=posinf, neginf=neginf), part(wide, 0))
-            write(nan_to_num(part(wide, 1), nan=nan, posinf=posinf, neginf=neginf), part(wide, 1))
-            return wide
+    dtype = as_tensor("nan_to_num", x).dtype
+    if dtype.is_complex:
+        return joined(nan_to_num(parts(x), nan=nan, posinf=posinf, neginf=neginf), dtype)
+    if not dtype.is_float:
         return duplicate(x)
-    info = finfo(x.dtype)
-    replaced = where(isnan(x), nan, x)
-    if posinf is None and neginf is None:
-        return clip(replaced, info.min, info.max)
-    replaced = where(equal(replaced, inf), info.max if posinf is None else posinf, replaced)
-    return where(equal(replaced, -inf), info.min if neginf is None else neginf, replaced)
+    info = finfo(dtype)
+    given = {
+        "nan": nan,
+        "posinf": info.max if posinf is None else posinf,
+        "neginf": info.min if neginf is None else neginf,
+    }
+    numbers = [_encoded("nan_to_num", name, number, dtype) for name, number in given.items()]
+    return elementwise(f"nan_to_num_{dtype.short}", empty(x.shape, dtype, x.device), (x,), *numbers)
 
 
 @recorded

@@ -110,6 +110,24 @@ def test_binary_functions_equal_numpy(name: str, dtype: DType, data: st.DataObje
     assert_same(getattr(rk, name)(t1, t2), expected, bool_ if row.result == "bool" else dtype, ulp=bound(row, dtype))
 
 
+@settings(max_examples=25)
+@given(st.data())
+def test_the_truth_of_any_two(data: st.DataObject) -> None:
+    """Of two dtypes and of numbers: NaN and what is small are true, -0.0 and complex zeros of any signs are not."""
+    kinds = st.sampled_from(
+        [rk.bool, rk.uint8, rk.float16, rk.int32, rk.float32, rk.complex64, rk.float64, rk.complex128]
+    )
+    (t1, x1), (t2, x2) = (data.draw(laid_out(data.draw(kinds), (2, 3))) for _ in range(2))
+    number = data.draw(st.sampled_from([0, -0.0, 1e-30, 300, float("nan"), True, 0j, np.float64(0.1), np.int8(0)]))
+    for name in ("logical_and", "logical_or", "logical_xor"):
+        ours, theirs = getattr(rk, name), getattr(np, name)
+        assert_same(ours(t1, t2), theirs(x1 != 0, x2 != 0))
+        assert_same(ours(t1, t2[:, :1]), theirs(x1 != 0, x2[:, :1] != 0))
+        assert_same(ours(t1, number), theirs(x1 != 0, number != 0))
+        assert_same(ours(number, t2, out=rk.zeros((2, 3), dtype=rk.bool)), theirs(number != 0, x2 != 0))
+    assert_same(rk.logical_not(t1), x1 == 0)
+
+
 def reference(name: str, dtype: DType, x1: Any, x2: Any) -> Any:
     """NumPy's result, or ours where the policy says another: integers over zero give 0."""
     if name == "nextafter" and dtype.short in ("bf16", "f8_e4m3"):
