@@ -133,8 +133,9 @@ class NamespaceInfo:
         return {d.name: d for d in STANDARD if kind is None or isdtype(d, kind)}
 
     def devices(self) -> list[Device]:
-        """The devices that can be opened."""
-        return [Device(info.name) for info in devices()]
+        """The devices that can be opened, and the default one, which may be one that is not looked for."""
+        names = dict.fromkeys([*(info.name for info in devices()), self.default_device().name])
+        return [Device(name) for name in names]
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import rocmkern as rk
 from rocmkern.dtypes import REAL, DType, part_of
+from rocmkern.errors import DriverUnavailable, TargetNotBuilt
 
 Array = np.ndarray[Any, Any]
 
@@ -51,9 +53,19 @@ def arrays(draw: st.DrawFn, dtype: DType, shapes: Any = SHAPES, **limits: Any) -
         return np.array(elements, np.float64 if dtype.is_float else dtype.numpy).astype(dtype.numpy).reshape(shape)
 
 
-def elsewhere() -> str:
+def elsewhere() -> rk.Device:
     """A device that is not the default one."""
-    return "emulator:gfx90a" if rk.Device().name == "emulator:gfx1100" else "emulator:gfx1100"
+    return opened("emulator:gfx90a" if rk.Device().name == "emulator:gfx1100" else "emulator:gfx1100")
+
+
+def opened(name: str) -> rk.Device:
+    """A device that a test needs beside the default one. It is skipped where that has no kernels or can't be opened."""
+    try:
+        device = rk.Device(name)
+        rk.zeros((1,), device=device) + 1
+    except (DriverUnavailable, TargetNotBuilt) as error:
+        pytest.skip(f"{name} is needed too: {error}")
+    return device
 
 
 def both(x: Array) -> tuple[rk.Tensor, Array]:

@@ -15,6 +15,7 @@ from rocmkern.errors import KernelIndexError
 from rocmkern.ops import faults, fused, prepared
 from rocmkern.runtime.deferred import DeferredChecks
 from tests.hip_double import Double
+from tests.tensor.arrays import opened
 
 
 @pytest.fixture
@@ -144,7 +145,7 @@ def test_threads_share_the_slots(late: rk.Device) -> None:
 
 def test_the_emulator_answers_at_once() -> None:
     """There the operation itself raises."""
-    device = rk.Device("emulator:gfx942")
+    device = opened("emulator:gfx942")
     with pytest.raises(IndexError, match="take: index 2"):
         rk.take(rk.asarray([1.0], device=device), rk.asarray([2], device=device))
 

@@ -117,3 +117,11 @@ def test_inspection() -> None:
     assert set(info.dtypes(kind=("bool", "real floating"))) == {"bool", "float32", "float64"}
     assert info.default_device() == rk.zeros(()).device and isinstance(info.devices(), list)
     assert info.default_device() in info.devices()
+
+
+def test_the_default_device_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is one that is opened by name only, too."""
+    info: Any = rk.__array_namespace_info__()
+    other = rk.Device("emulator:gfx950:checked")
+    monkeypatch.setattr("rocmkern.ops.datatypes.devices", lambda: (other.info,))
+    assert info.devices() == [other, rk.Device()]

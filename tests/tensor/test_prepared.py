@@ -15,7 +15,7 @@ from rocmkern import tensor
 from rocmkern.dtypes import REAL
 from rocmkern.errors import ClosedError
 from rocmkern.ops import launch, prepared
-from tests.tensor.arrays import assert_same, laid_out, relaid, values
+from tests.tensor.arrays import assert_same, elsewhere, laid_out, relaid, values
 
 NUMBERS = st.sampled_from([d for d in REAL if d is not rk.bool and d.itemsize > 1])
 
@@ -208,7 +208,7 @@ def test_kinds() -> None:
     assert all(t.kind is x.kind for t in alike)
     for _ in range(2):  # the second time by what was recorded
         assert rk.softmax(x).kind is x.kind and rk.sum(x, axis=0).kind is rk.ones((3,)).kind
-    others = (rk.ones((3, 2)), x.T, x[:, :2], x.astype(rk.int32), x[None], x.to("emulator:gfx1100:checked"))
+    others = (rk.ones((3, 2)), x.T, x[:, :2], x.astype(rk.int32), x[None], x.to(elsewhere()))
     assert len({t.kind for t in (x, *others)}) == 1 + len(others)
 
 

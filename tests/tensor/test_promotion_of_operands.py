@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -20,7 +21,11 @@ from rocmkern.ops.elementwise import ROWS
 from rocmkern.promotion import promote
 from tests.tensor.arrays import INTEGERS, NUMBERS, WIDE, assert_same, laid_out
 
-xps = make_strategies_namespace(rk)
+
+@cache
+def strategies() -> Any:
+    """Hypothesis's for our namespace, which it tries on the default device."""
+    return make_strategies_namespace(rk)
 
 
 @settings(max_examples=60)
@@ -189,10 +194,10 @@ def test_in_place_results_of_another_shape_are_refused() -> None:
 @given(data=st.data())
 def test_hypothesis_makes_our_tensors(dtype: DType, data: st.DataObject) -> None:
     """Hypothesis' own strategies for the array API draw tensors of the dtype and shape from the namespace."""
-    shape = data.draw(xps.array_shapes(max_dims=3, max_side=4))
-    t = data.draw(xps.arrays(dtype, shape))
+    shape = data.draw(strategies().array_shapes(max_dims=3, max_side=4))
+    t = data.draw(strategies().arrays(dtype, shape))
     assert isinstance(t, rk.Tensor) and t.dtype is dtype and t.shape == shape
-    t2: Any = data.draw(xps.arrays(dtype, shape, unique=True)) if t.size < 5 else t
+    t2: Any = data.draw(strategies().arrays(dtype, shape, unique=True)) if t.size < 5 else t
     assert t2.shape == shape
 
 

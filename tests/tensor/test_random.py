@@ -126,7 +126,6 @@ def test_what_is_refused() -> None:
         lambda: shared.choice(0, 1),
         lambda: shared.choice(3, 2, p=rk.asarray([0.5, 0.5])),
         lambda: shared.choice(2, 2, replace=False, p=rk.asarray([0.5, 0.5])),
-        lambda: shared.permutation(rk.asarray([1.0], device=elsewhere())),
         lambda: rng(-1),
     ):
         with pytest.raises(ValueError):
@@ -144,3 +143,9 @@ def test_what_is_refused() -> None:
             bad()
     with pytest.raises(ShapeError, match="integers: none from 3 to 2"):
         shared.integers(3, 3)
+
+
+def test_permutations_of_another_devices_tensor_are_refused() -> None:
+    """A generator has a device."""
+    with pytest.raises(ShapeError, match="permutation: "):
+        rng(0).permutation(rk.asarray([1.0], device=elsewhere()))
