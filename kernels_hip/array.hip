@@ -1,4 +1,5 @@
-// array: assignment between any two layouts, to places told by offsets, and evenly spaced numbers.
+// array: assignment between any two layouts, to places told by offsets, evenly spaced numbers, and copies that go on
+// beyond their ends.
 #include "include/elementwise.hpp"
 #include "include/math.hpp"
 
@@ -36,6 +37,35 @@ RK_DEVICE void put(u64 numel, const i64 *offsets, const T *inp, T *out) {
     }
 }
 
+// out[…] = inp[…] at places that go on beyond the ends of its axes. info: out's dims, inp's strides and dims, and of each
+// axis the place in its period where out begins, the period, and the fold: a place past the end is as far below it. With
+// `clamped` out begins that much before inp, whose end elements go on.
+template <typename T>
+RK_DEVICE void pad(const Space &space, bool clamped, const T *inp, T *out) {
+    const u64 *strides = space.strides(0), *lengths = space.strides(1), *starts = space.strides(2);
+    const u64 *periods = space.strides(3), *folds = space.strides(4);
+#pragma unroll 1
+    for (u64 i = global_thread(); i < space.numel; i += global_threads()) {
+        u64 rest = i, offset = 0;
+#pragma unroll 1
+        for (u64 d = space.num_dims; d-- > 0;) {
+            const u64 above = d == 0 ? 0 : space.divide(rest, space.info[d]);
+            const u64 at = rest - above * space.info[d];
+            u64 place = at + starts[d];
+            if (clamped) {
+                place = at < starts[d] ? 0 : at - starts[d];
+                place = place < lengths[d] ? place : lengths[d] - 1;
+            } else {
+                place -= place < periods[d] ? 0 : rk::divide(place, periods[d]) * periods[d];
+                place = place < lengths[d] ? place : folds[d] - place;
+            }
+            offset += place * strides[d];
+            rest = above;
+        }
+        out[i] = inp[offset];
+    }
+}
+
 }  // namespace rk
 
 #define ASSIGN(T)                                                                                             \
@@ -51,6 +81,12 @@ RK_DEVICE void put(u64 numel, const i64 *offsets, const T *inp, T *out) {
 #define PUT(T)                                                                                 \
     RK_KERNEL put_##T(rk::u64 numel, const rk::i64 *offsets, const rk::T *inp, rk::T *out) {   \
         rk::put<rk::T>(numel, offsets, inp, out);                                              \
+    }
+
+#define PAD(T)                                                                                 \
+    RK_KERNEL pad_##T(rk::u64 numel, rk::u64 num_dims, const rk::u64 *info, bool clamped,      \
+                      const rk::T *inp, rk::T *out) {                                          \
+        rk::pad<rk::T>({numel, num_dims, info}, clamped, inp, out);                            \
     }
 
 #include "instances/array.inc"

@@ -5,25 +5,12 @@
 #include "include/bitonic.hpp"
 #include "include/complex_order.hpp"
 #include "include/cross_entropy.hpp"
+#include "include/few_writes.hpp"
 #include "include/normalize.hpp"
+#include "include/quantile.hpp"
 #include "include/running_sum.hpp"
 
 namespace rk {
-
-// Indices of one axis of a tensor, `length` elements a `step` apart.
-struct AxisIds {
-    AnyIds ids;
-    u64 length;
-    u64 step;
-    IdStatus *status;
-
-    RK_DEVICE u64 place(u64 offset) const { return ids.place(offset, length); }
-    // One for each element of dims, strides apart.
-    RK_DEVICE void check(u64 count, u64 num_dims, const u64 *dims, const u64 *strides) const {
-        report_outside(ids, count, length, status,
-                       [=](u64 i) { return strided_offset(i, count, num_dims, dims, strides); });
-    }
-};
 
 // out[i] = inp[…] at an index, or at two: info is out's dims, inp's strides (0 for the axes of the indices), and the
 // strides of the ids (0 off their axes), of one then of the other. id_info is the ids' own dims and strides. One block.
@@ -32,9 +19,9 @@ RK_DEVICE void take(u64 numel, u64 num_dims, const u64 *info, u64 count, u64 id_
                     const AxisIds &one, const AxisIds &other, const Bits *inp, Bits *out) {
     const u64 *strides = info + num_dims;
     const bool are_two = other.ids.data != nullptr;
-    one.check(count, id_dims, id_info, id_info + id_dims);
+    one.has_outside(count, id_dims, id_info, id_info + id_dims);
     if (are_two) {
-        other.check(count, id_dims, id_info, id_info + 2 * id_dims);
+        other.has_outside(count, id_dims, id_info, id_info + 2 * id_dims);
     }
 #pragma unroll 1
     for (u64 i = thread_x(); i < numel; i += block_size_x()) {
@@ -58,8 +45,8 @@ constexpr u64 outside = u64(1) << 63;
 RK_DEVICE void lead(u64 count, u64 num_dims, const u64 *info, u64 first, const AxisIds &one, const AxisIds &other,
                     u64 *out) {
     const u64 *strides = info + num_dims;
-    one.check(count, num_dims, info, strides);
-    other.check(count, num_dims, info, strides + num_dims);
+    one.has_outside(count, num_dims, info, strides);
+    other.has_outside(count, num_dims, info, strides + num_dims);
 #pragma unroll 1
     for (u64 i = thread_x(); i < count; i += block_size_x()) {
         const auto offsets = strided_offsets<2>(i, count, num_dims, info, strides);
@@ -122,31 +109,25 @@ struct LastWrite {
     static constexpr bool adds = false;
 };
 
-// out = inp, where that is not null, then out[l, ids[l, j, r], r] takes values[l, j, r]. info: the strides along (left,
-// axis, right) of inp, ids, values and out; where ids have none but along the axis, one stands for its whole slice.
-// An index outside is not written, and without inp nothing is then. One block; of n writes along the axis each looks at
-// all others.
+// out = inp, then out[l, ids[l, j, r], r] takes values[l, j, r]. info: the strides along (left, axis, right) of inp, ids,
+// values and out; where ids have none but along the axis, one stands for its whole slice. An index outside is not
+// written. One block; of n writes along the axis each looks at all others.
 template <typename Write, typename T>
-RK_DEVICE void write_at(const WriteSizes &size, const u64 *info, const AnyIds &ids, const T *inp, const T *values, T *out,
+RK_DEVICE void copy_and_write(const WriteSizes &size, const u64 *info, const AnyIds &ids, const T *inp, const T *values, T *out,
                         IdStatus *status) {
     const Lines from{info}, index{info + 3}, value{info + 6}, to{info + 9};
     const bool by_slice = info[3] == 0 && info[5] == 0;
     const u64 writes = size.left * size.count * size.right;
-    const bool is_outside =
-        report_outside(ids, by_slice ? size.count : writes, size.length, status, [=](u64 i) {
-            const auto at = size.position(i, size.count);
-            return by_slice ? i * info[4] : index.at(at.l, at.j, at.r);
-        });
-    if (inp != nullptr) {
+    report_outside(ids, by_slice ? size.count : writes, size.length, status, [=](u64 i) {
+        const auto at = size.position(i, size.count);
+        return by_slice ? i * info[4] : index.at(at.l, at.j, at.r);
+    });
 #pragma unroll 1
-        for (u64 i = thread_x(); i < size.left * size.length * size.right; i += block_size_x()) {
-            const auto at = size.position(i, size.length);
-            out[to.at(at.l, at.j, at.r)] = inp[from.at(at.l, at.j, at.r)];
-        }
-        barrier();
-    } else if (is_outside) {
-        return;
+    for (u64 i = thread_x(); i < size.left * size.length * size.right; i += block_size_x()) {
+        const auto at = size.position(i, size.length);
+        out[to.at(at.l, at.j, at.r)] = inp[from.at(at.l, at.j, at.r)];
     }
+    barrier();
 #pragma unroll 1
     for (u64 i = thread_x(); i < writes; i += block_size_x()) {
         const auto at = size.position(i, size.count);
@@ -425,15 +406,37 @@ struct Unit {
     RK_BLOCK_KERNEL(256) write_last_##T(u64 left, u64 count, u64 length, u64 right, const u64 *info,             \
                                         i32 id_type, const u8 *ids, const T *inp, const T *values, T *out,       \
                                         u64 *status) {                                                           \
-        write_at<LastWrite>({left, count, length, right}, info, {ids, id_type}, inp, values, out,                \
+        copy_and_write<LastWrite>({left, count, length, right}, info, {ids, id_type}, inp, values, out,                \
                             reinterpret_cast<IdStatus *>(status));                                               \
     }
 #define WRITE_SUM(T)                                                                                             \
     RK_BLOCK_KERNEL(256) write_sum_##T(u64 left, u64 count, u64 length, u64 right, const u64 *info,              \
                                        i32 id_type, const u8 *ids, const T *inp, const T *values, T *out,        \
                                        u64 *status) {                                                            \
-        write_at<AddingWrite<T>>({left, count, length, right}, info, {ids, id_type}, inp, values, out,           \
+        copy_and_write<AddingWrite<T>>({left, count, length, right}, info, {ids, id_type}, inp, values, out,           \
                                  reinterpret_cast<IdStatus *>(status));                                          \
+    }
+#define WRITE_AT(T)                                                                                              \
+    RK_BLOCK_KERNEL(256) write_at_##T(u64 count, u64 num_dims, const u64 *info, u64 right, u64 rest_dims,        \
+                                      const u64 *rest_info, const T *values, T *out, TWO_AXES) {                 \
+        write_at<T>(count, {num_dims, info}, right, {rest_dims, rest_info}, ONE_AXIS, OTHER_AXIS, values, out);  \
+    }
+#define WRITE_TRUE(T)                                                                                            \
+    RK_BLOCK_KERNEL(256) write_true_##T(u64 count, u64 num_dims, const u64 *info, u64 right, u64 rest_dims,      \
+                                        const u64 *rest_info, u64 expected, u64 step, const u8 *mask,            \
+                                        const T *values, T *out, u64 *total) {                                   \
+        write_true<T>(count, {num_dims, info}, right, {rest_dims, rest_info}, expected, step, mask, values, out, \
+                      total);                                                                                    \
+    }
+#define REPEAT_EACH(T)                                                                                           \
+    RK_BLOCK_KERNEL(256) repeat_each_##T(u64 left, u64 count, u64 right, u64 total, i32 id_type, const u8 *ids,  \
+                                         u64 step, const T *x, T *out) {                                         \
+        repeat_each<T>(left, count, right, total, {ids, id_type}, step, x, out);                                 \
+    }
+#define QUANTILE(T)                                                                                              \
+    RK_BLOCK_KERNEL(256) quantile_##T(u64 rows, u32 cols, u32 low, T first_share, T second_share, const T *src,  \
+                                      T *dst) {                                                                  \
+        quantile<T>(rows, cols, low, first_share, second_share, src, dst);                                       \
     }
 #define NON_ZEROS(T)                                                                                             \
     RK_BLOCK_KERNEL(256) non_zeros_##T(u64 numel, u64 num_dims, const u64 *info, T mask, bool flat, const T *x,  \

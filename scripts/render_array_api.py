@@ -75,10 +75,10 @@ Kernels do the work; the host reads back one number where a shape depends on dat
 ([semantics](semantics.md#an-index-outside-its-axis)). `asarray` converts lists on the host, `repr`, `tolist` and
 pickling copy to it, and on the emulator `numpy()` reads the memory itself.
 
-A few numbers are made sooner than launched for: the host works out the frequencies of `fftfreq` and `rfftfreq`, the
-places that `pad` takes elements from in modes other than `constant`, and of few elements, whose values it must see
-for a length in any case, the counts of `bincount` and the places of `repeat` with a tensor. A generator of random
-numbers makes its key on the host.
+A few numbers are made sooner than launched for: the host works out the frequencies of `fftfreq` and `rfftfreq`, and of
+few elements, whose values it must see in any case, the counts of `bincount`, the length and places of `repeat` with a
+tensor, and whether all are true for `allclose` and `array_equal`. A generator of random numbers makes its
+key on the host.
 """
 
 

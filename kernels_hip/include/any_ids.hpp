@@ -2,6 +2,7 @@
 #pragma once
 
 #include "id_status.hpp"
+#include "index.hpp"
 #include "reduce.hpp"
 
 namespace rk {
@@ -59,5 +60,20 @@ RK_DEVICE bool report_outside(const AnyIds &ids, u64 count, u64 bound, IdStatus 
     }
     return first != no_position;
 }
+
+// Indices of one axis of a tensor, `length` elements a `step` apart.
+struct AxisIds {
+    AnyIds ids;
+    u64 length;
+    u64 step;
+    IdStatus *status;
+
+    RK_DEVICE u64 place(u64 offset) const { return ids.place(offset, length); }
+    // One for each element of dims, strides apart; those outside are told.
+    RK_DEVICE bool has_outside(u64 count, u64 num_dims, const u64 *dims, const u64 *strides) const {
+        return report_outside(ids, count, length, status,
+                              [=](u64 i) { return strided_offset(i, count, num_dims, dims, strides); });
+    }
+};
 
 }  // namespace rk

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.errors import ShapeError
-from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, over_units, power_of_two
+from rocmkern.kernels.plans import BLOCK, WORK_ITEMS, LaunchPlan, over_units, power_of_two, round_up
 from rocmkern.kernels.plans_rows import teams
 
 ENTRIES_PER_THREAD: Final = 8
@@ -102,6 +102,14 @@ def _by_radix(rows: int, ncols: int, itemsize: int, device: DeviceInfo) -> SortP
         counts=lines * tiles,
         totals=lines,
     )
+
+
+def row_a_block(rows: int, ncols: int, device: DeviceInfo) -> LaunchPlan:
+    """A block for each row of few elements, of which a thread compares two."""
+    threads = round_up(power_of_two(ncols) // 2 or 1, device.wave_size)
+    block = min(BLOCK, device.max_threads_per_block, threads)
+    why = f"the positions of {ncols} elements fit a block's LDS"
+    return LaunchPlan((_blocks(rows, block, device), 1, 1), (block, 1, 1), 0, "row a block", why)
 
 
 def candle_argsort(rows: int, ncols: int, device: DeviceInfo) -> LaunchPlan:

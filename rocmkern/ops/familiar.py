@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Final, Literal, get_args
 
@@ -11,17 +11,18 @@ import numpy as np
 from rocmkern.dtypes import DType, bool_, float64, int64, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import broadcast_shapes, normal_axes, normal_axis, normal_integer
+from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import asarray, full, upload, zeros
 from rocmkern.ops.datatypes import finfo
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
 from rocmkern.ops.fused import are_few
-from rocmkern.ops.indexing import take, where
-from rocmkern.ops.launch import elementwise, empty, encode
+from rocmkern.ops.indexing import where
+from rocmkern.ops.launch import elementwise, empty, encode, kernel, layout_info
 from rocmkern.ops.linear import matmul, tensordot
 from rocmkern.ops.manipulation import permute_dims, reshape, stack
 from rocmkern.ops.movement import write
-from rocmkern.ops.parts import joined, parts
+from rocmkern.ops.parts import joined, parts, words
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import Axes, all, as_floats, max, min
 from rocmkern.ops.rows_binary import add, equal, multiply
@@ -34,6 +35,13 @@ from rocmkern.tensor import Operand, Tensor
 
 PadMode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 _PAD_MODES: Final = get_args(PadMode)
+# After how many elements the places repeat beyond the ends of n.
+_PERIODS: Final[dict[PadMode, Callable[[int], int]]] = {
+    "edge": lambda n: n,
+    "reflect": lambda n: 2 * n - 2 or 1,
+    "symmetric": lambda n: 2 * n,
+    "wrap": lambda n: n,
+}
 
 
 def array(obj: object, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
@@ -99,13 +107,26 @@ def pad(
             inner = inner.narrow(at, before, x.shape[at])
         write(x, result.view(inner))
         return result
-    result = duplicate(x)
-    for at, (before, after) in enumerate(pairs):
-        if before or after:
-            if not x.shape[at]:
-                raise ShapeError(f"pad: axis {at} is empty; only mode 'constant' adds to it")
-            places = np.pad(np.arange(x.shape[at]), (before, after), mode=mode)
-            result = take(result, asarray(places, device=x.device), axis=at)
+    empty_axis = next((at for at, width in enumerate(pairs) if any(width) and not x.shape[at]), None)
+    if empty_axis is not None:
+        raise ShapeError(f"pad: axis {empty_axis} is empty; only mode 'constant' adds to it")
+    return _continued(x, pairs, mode) if x.ndim else duplicate(x)
+
+
+def _continued(x: Tensor, pairs: list[tuple[int, int]], mode: PadMode) -> Tensor:
+    """The tensor with what lies beyond its ends in a mode that repeats its elements."""
+    shape = tuple(n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True))
+    result = empty(shape, x.dtype, x.device)
+    source, target = words(x), words(result)
+    clamped, info = mode == "edge", target.shape + source.strides + source.shape
+    befores = [before for before, _ in pairs] + [0] * (target.ndim - x.ndim)
+    periods = [_PERIODS[mode](n) if n else 1 for n in source.shape]
+    folds = [2 * n - (2 if mode == "reflect" else 1) for n in source.shape]
+    starts = befores if clamped else [-before % period for before, period in zip(befores, periods, strict=True)]
+    address = layout_info(x.device, info + tuple(starts + periods + folds))
+    kernel(x.device, f"pad_u{8 * target.dtype.itemsize}")(
+        target.size, target.size, target.ndim, address, clamped, source.address, target.address
+    )
     return result
 
 
@@ -201,14 +222,24 @@ def quantile(x: Tensor, q: float | Sequence[float], /, *, axis: Axes = None, kee
     n = prod(x.shape[a] for a in axes)
     if not n:
         raise ShapeError(f"quantile: no elements along axes {axes} of shape {x.shape}; there is no such value")
-    ordered = sort(reshape(permute_dims(values, (*kept, *axes)), (*[x.shape[a] for a in kept], n)))
-    last = ordered.view(ordered.layout.narrow(len(kept), n - 1, 1).squeeze((len(kept),)))
-    found = [where(isnan(last), last, _between(ordered, s * (n - 1))) for s in shares]
+    rows = reshape(permute_dims(values, (*kept, *axes)), (*[x.shape[a] for a in kept], n))
+    found = _in_order(rows, [s * (n - 1) for s in shares])
     shape = tuple(1 if a in axes else m for a, m in enumerate(x.shape))
     shaped = [reshape(f, shape) if keepdims else f for f in found]
     if not isinstance(q, Sequence):
         return shaped[0]
-    return stack(shaped) if shaped else empty((0, *(shape if keepdims else last.shape)), values.dtype, x.device)
+    return stack(shaped) if shaped else empty((0, *(shape if keepdims else rows.shape[:-1])), values.dtype, x.device)
+
+
+def _in_order(rows: Tensor, positions: list[float]) -> list[Tensor]:
+    """The values at fractional positions of each row in order, NaN where a row has one."""
+    few = [fused.quantile(rows, position) for position in positions]
+    found = [f for f in few if f is not None]
+    if len(found) == len(positions):
+        return found
+    ordered, at = sort(rows), rows.ndim - 1
+    last = ordered.view(ordered.layout.narrow(at, rows.shape[at] - 1, 1).squeeze((at,)))
+    return [where(isnan(last), last, _between(ordered, position)) for position in positions]
 
 
 def _between(ordered: Tensor, position: float) -> Tensor:

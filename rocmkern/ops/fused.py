@@ -9,14 +9,14 @@ from typing import Final
 from attrs import Factory, evolve, field, frozen
 
 from rocmkern.dtypes import bool_, float32, int64, uint64
-from rocmkern.kernels import plans, plans_rows
-from rocmkern.kernels.families.fused import MOST_KEYS, MOST_UNIQUE
+from rocmkern.kernels import plans, plans_rows, plans_sort
+from rocmkern.kernels.families.fused import MOST_IN_ORDER, MOST_KEYS, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.layout import Layout, Shape, broadcast_layout, broadcast_shapes, contiguous
-from rocmkern.ops.casting import packed
-from rocmkern.ops.elementwise import same_device
+from rocmkern.ops.casting import duplicate, packed
+from rocmkern.ops.elementwise import broadcast, same_device
 from rocmkern.ops.faults import under_check
-from rocmkern.ops.launch import Kernel, context, empty, kernel, layout_info, word
+from rocmkern.ops.launch import Kernel, context, empty, encode, kernel, layout_info, word
 from rocmkern.ops.parts import from_words, words
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
@@ -25,6 +25,7 @@ FEW: Final = 4096  # elements that one block takes
 FEW_WRITES: Final = 256  # to a line, each of which looks at the others
 _FEW_PRODUCTS: Final = 1 << 18  # of attention
 FEW_SOUGHT: Final = 128  # values that each element is compared with
+_ANY_NUMBER: Final = (1 << 64) - 1  # of true values
 
 
 def are_few(*counts: int) -> bool:
@@ -187,46 +188,30 @@ class Writes:
 
     def copy(self, x: Tensor) -> Tensor | None:
         """A copy of x with the values written."""
-        if not are_few(x.size) or not self._has_few():
+        if not are_few(x.size, self.values.size) or self.values.shape[self.axis] > FEW_WRITES:
             return None
-        before = self._before(x, x.layout, contiguous(x.shape))
+        before = self._before(x)
         if before is None:
             return evolve(self, ids=packed(self.ids), values=packed(self.values)).copy(packed(x))
-        out = empty(x.shape, x.dtype, x.device)
-        self._run(before, x, max(self.values.size, x.size), (x.address, self.values.address, out.address))
+        out, ids = empty(x.shape, x.dtype, x.device), self.ids
+        chosen = kernel(x.device, f"write_sum_{x.dtype.short}") if self.adds else _by_bits("write_last", x)
+        run, plan = chosen.run, _one_block(x.device, max(self.values.size, x.size))
+        addresses = ids.address, x.address, self.values.address, out.address
+        under_check(
+            ids, x.shape[self.axis], self.axis, self.operation, lambda answer: run(plan, *before, *addresses, answer)
+        )
         return out
 
-    def into(self, x: Tensor) -> bool:
-        """Write to x itself; whether that was done."""
-        before = self._before(x, None, x.layout) if self._has_few() else None
-        if before is None:
-            return False
-        self._run(before, x, self.values.size, (0, self.values.address, x.address))
-        return True
-
-    def _run(self, before: tuple[int, ...], x: Tensor, units: int, addresses: tuple[int, ...]) -> None:
-        ids, run, plan = self.ids, self._kernel(x).run, _one_block(x.device, units)
-        under_check(
-            ids, x.shape[self.axis], self.axis, self.operation,
-            lambda answer: run(plan, *before, ids.address, *addresses, answer),
-        )  # fmt: skip
-
-    def _kernel(self, x: Tensor) -> Kernel:
-        return kernel(x.device, f"write_sum_{x.dtype.short}") if self.adds else _by_bits("write_last", x)
-
-    def _has_few(self) -> bool:
-        return are_few(self.values.size) and self.values.shape[self.axis] <= FEW_WRITES
-
-    def _before(self, x: Tensor, read: Layout | None, written: Layout) -> tuple[int, ...] | None:
+    def _before(self, x: Tensor) -> tuple[int, ...] | None:
         """Arguments ahead of the addresses; None where strides along (left, axis, right) do not tell it all."""
         at, ids = self.axis, self.ids
         left, length, right, count = prod(x.shape[:at]), x.shape[at], prod(x.shape[at + 1 :]), self.values.shape[at]
         each = (left, count, right)
         steps = [
-            (0, 0, 0) if read is None else _steps(read, (left, length, right)),
+            _steps(x.layout, (left, length, right)),
             (0, *ids.strides, 0) if ids.ndim == 1 else _steps(ids.layout, each) if ids.is_contiguous else None,
             _steps(self.values.layout, each),
-            _steps(written, (left, length, right)),
+            (length * right, right, 1),
         ]
         if None in steps:
             return None
@@ -238,6 +223,90 @@ def _steps(layout: Layout, shape: Shape) -> Shape | None:
     """The strides under another shape, where there are such."""
     seen = layout.reshape(shape)
     return None if seen is None else seen.strides
+
+
+def write_at(x: Tensor, at: tuple[AtAxis, ...], ids_shape: Shape, place: int, values: Tensor) -> bool:
+    """Write values at indices of one axis or of two, which broadcast to a shape; its axes begin at a place among the
+    others in the values. Whether that was done.
+    """
+    count, n = prod(ids_shape), len(ids_shape)
+    if not are_few(values.size) or count > FEW_WRITES:
+        return False
+    target, source, device = words(x), words(values), x.device
+    axes = [each.axis for each in at]
+    rest = [a for a in range(target.ndim) if a not in axes]
+    given = [broadcast_layout(each.ids.layout, ids_shape).strides for each in at]
+    steps, between = source.strides, source.strides[place : place + n]
+    sizes = (
+        count, *_layout(device, ids_shape, given[0], given[-1], between), source.size // count,
+        *_layout(
+            device, tuple(target.shape[a] for a in rest), tuple(target.strides[a] for a in rest),
+            steps[:place] + steps[place + n :],
+        ),
+    )  # fmt: skip
+    run, plan = _by_bits("write_at", target).run, _one_block(device, source.size)
+    _at_axes("index", target, at, lambda *more: run(plan, *sizes, source.address, target.address, *more))
+    return True
+
+
+def write_true(x: Tensor, mask: Tensor, values: Tensor) -> bool:
+    """Write values where a mask over the first axes is true, one for all or one for each; whether that was done.
+
+    Raises ShapeError, and writes nothing, where they are not as many.
+    """
+    shape, n = x.shape[mask.ndim :], mask.ndim
+    if not are_few(mask.size, x.size, values.size):
+        return False
+    extra = values.ndim - 1 - len(shape)
+    if extra > 0 and values.shape[:extra] == (1,) * extra:
+        values = values.view(values.layout.squeeze(tuple(range(extra))))
+    each = values.shape[0] if values.ndim > len(shape) else 1
+    tail = values.shape[-len(shape) :] if shape else ()
+    if values.ndim > 1 + len(shape) or any(m not in (1, k) for m, k in zip(tail[::-1], shape[::-1], strict=False)):
+        return False
+    device, target = x.device, words(x)
+    source = words(duplicate(values) if values.memory is x.memory else values)
+    wide = broadcast_layout(source.layout, (each, *target.shape[n:])).strides
+    memory = device.alloc(8)
+    _by_bits("write_true", target).run(
+        _one_block(device, mask.size), mask.size, *_layout(device, mask.shape, mask.strides, target.strides[:n]),
+        prod(target.shape[n:]), *_layout(device, target.shape[n:], target.strides[n:], wide[1:]),
+        *((_ANY_NUMBER, 0) if each == 1 else (each, word(wide[0]))), mask.address, source.address, target.address,
+        memory.address,
+    )  # fmt: skip
+    if each != 1:
+        found = _number_at(device, memory.address)
+        if found != each:
+            broadcast(values, (found, *shape))
+    return True
+
+
+def repeat_each(x: Tensor, axis: int, times: Tensor, total: int) -> Tensor:
+    """Few slices of an axis as often as a line of numbers, whose sum is known, says."""
+    left, right = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
+    source, out = packed(x), empty((*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype, x.device)
+    moved, given = words(source), (times.address, word(times.strides[0]))
+    right *= moved.size // source.size
+    _by_bits("repeat_each", moved).run(
+        _one_block(x.device, times.size), left, times.size, right, total, id_type(times), *given, source.address,
+        out.address,
+    )  # fmt: skip
+    return out
+
+
+def quantile(rows: Tensor, position: float) -> Tensor | None:
+    """The value at a fractional position of each row in order, NaN where a row has one."""
+    cols, dtype = rows.shape[-1], rows.dtype
+    if not are_few(rows.size) or cols > MOST_IN_ORDER:
+        return None
+    low = int(position)
+    shares = encode(1 - (position - low), dtype), encode(position - low, dtype)
+    source, out = packed(rows), empty(rows.shape[:-1], dtype, rows.device)
+    plan = context(rows.device).plan(plans_sort.row_a_block, out.size, cols)
+    kernel(rows.device, f"quantile_{dtype.short}").run(
+        plan, out.size, cols, low, *shares, source.address, out.address
+    )  # fmt: skip
+    return out
 
 
 def nonzero(x: Tensor, *, flat: bool) -> tuple[Tensor, ...] | None:

@@ -249,11 +249,14 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         raise ShapeError(f"repeat: {int(lowest(repeats))} times; use 0 or more")
     times = broadcast_to(repeats, (x.shape[at],))
     if times.size <= fused.FEW:  # the host needs their sum anyway
-        counts = times.numpy()
-        if counts.min(initial=0) < 0:
-            raise ShapeError(f"repeat: {counts.min()} times; use 0 or more")
-        if counts.sum(dtype=np.float64) <= fused.FEW:
-            return select(x, upload(np.repeat(np.arange(counts.size), counts.astype(np.int64)), x.device), at)
+        counts = times.numpy().tolist()
+        if min(counts, default=0) < 0:
+            raise ShapeError(f"repeat: {min(counts)} times; use 0 or more")
+        total = sum(counts)
+        if fused.are_few(total * (x.size // max(len(counts), 1))):
+            return fused.repeat_each(x, at, times, total)
+        if total <= fused.FEW:
+            return select(x, upload(np.repeat(np.arange(len(counts)), counts), x.device), at)
     ends = cumulative_sum(cast(times, int64))
     total = int(ends.view(ends.layout.narrow(0, ends.size - 1, 1))) if ends.size else 0
     return select(x, searched(ends, arange(total, device=x.device), right=True), at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from math import prod
 from operator import index as as_index
 from types import EllipsisType
@@ -10,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from attrs import frozen
 
+from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import bool_, complex128, int64
 from rocmkern.errors import DTypeError, IndexOutOfRange, ShapeError
 from rocmkern.layout import Layout, Shape, broadcast_shapes
@@ -18,7 +20,7 @@ from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full
 from rocmkern.ops.elementwise import as_tensor, broadcast, operand, same_device
 from rocmkern.ops.faults import checked_ids
-from rocmkern.ops.fused import AtAxis, Writes
+from rocmkern.ops.fused import AtAxis
 from rocmkern.ops.indexing import nonzero, positions, select, slices_at, where
 from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
@@ -28,11 +30,16 @@ from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add, multiply, not_equal
 from rocmkern.ops.sorting import argsort
 from rocmkern.promotion import scalar_dtype
+from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
 
 _RANK: Final = {"float": 1, "complex": 2}  # what a dtype of a lower rank would lose
 _KEPT_VIEWS: Final = 4096
 _views: dict[tuple[Any, ...], Layout] = {}  # by layout and key
+_KEPT_LISTS: Final = 256
+_SHORT: Final = 16  # numbers of a list that is kept
+_lists: dict[tuple[Driver, tuple[int, ...]], Tensor] = {}
+atexit.register(_lists.clear)  # memory goes back while the drivers still work
 _ARRAYS: Final = (list, np.ndarray)
 _NUMBERS: Final = (bool, int, float, complex)
 Entry = int | slice | Tensor | EllipsisType | None
@@ -130,11 +137,9 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     if isinstance(key, Tensor) and key.dtype is bool_ and source.ndim == 0 and key.shape == x.shape:
         write(where(key, source, x), x)
         return
-    if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.size <= fused.FEW_WRITES:
-        merged = x.layout.reshape((key.size, *x.shape[key.ndim :])) if key.shape == x.shape[: key.ndim] else None
-        if merged is not None:
-            same_device("index", x.device, key)
-            _recorded_put(x.view(merged), (positions(key),), source)
+    if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
+        same_device("index", x.device, key)
+        if fused.write_true(x, key, source):
             return
     given = key if isinstance(key, tuple) else (key,)
     dtypes = [e.dtype for e in given if isinstance(e, Tensor)]
@@ -160,17 +165,13 @@ _recorded_put: Final = recorded(_put)  # of a key without masks
 
 def _written(selected: Selection, values: Tensor) -> bool:
     """Write few values by a launch that checks the indices, where that can be."""
-    if not fused.are_few(values.size):
-        return False
-    led = fused.as_one_axis(selected.view, selected.at, selected.ids_shape)
-    if led is None:
-        return False
-    x, axis, ids, n = led[0], led[1].axis, led[1].ids, len(selected.ids_shape)
-    moved = [*range(selected.place, selected.place + n)]
-    rest = [a for a in range(values.ndim) if a not in moved]
-    ordered = permute_dims(values, (*rest[:axis], *moved, *rest[axis:]))
-    lines = reshape(ordered, (*x.shape[:axis], ids.size, *x.shape[axis + 1 :]))
-    return Writes("index", axis, reshape(ids, -1), words(lines)).into(words(x))
+    view, at = selected.view, selected.at
+    if len(at) > 2 and fused.are_few(values.size):
+        led = fused.as_one_axis(view, at, selected.ids_shape)
+        if led is None:
+            return False
+        view, at = led[0], led[1:]
+    return fused.write_at(view, at, selected.ids_shape, selected.place, values)
 
 
 def _value(x: Tensor, value: Operand) -> Tensor:
@@ -290,6 +291,8 @@ def _entry(x: Tensor, entry: Any) -> Any:
         return entry
     if isinstance(entry, bool | np.bool_):
         return asarray(bool(entry), device=x.device)
+    if entry.__class__ is list and 0 < len(entry) <= _SHORT and all(e.__class__ is int for e in entry):
+        return _ids(x.device, tuple(entry))
     if isinstance(entry, list | tuple | range | np.ndarray):
         values = asarray(entry, device=x.device)
         return _entry(x, values if values.size or values.dtype is bool_ else cast(values, int64))
@@ -299,6 +302,16 @@ def _entry(x: Tensor, entry: Any) -> Any:
         raise IndexOutOfRange(
             f"index: {type(entry).__name__}; use integers, slices, None, ... and integer or bool tensors"
         ) from None
+
+
+def _ids(device: Device, numbers: tuple[int, ...]) -> Tensor:
+    """A few numbers on the device, where they are kept: programs tend to write the same ones in a loop."""
+    found = _lists.get((device.driver, numbers))
+    if found is None:
+        if len(_lists) >= _KEPT_LISTS:
+            _lists.clear()
+        found = _lists[device.driver, numbers] = asarray(list(numbers), device=device)
+    return found
 
 
 def _without_masks(x: Tensor, entries: list[Entry]) -> tuple[Tensor, list[Entry], bool]:

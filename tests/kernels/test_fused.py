@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rocmkern.dtypes import COMPLEX, REAL, DType
-from rocmkern.kernels.families.fused import BITS, MOST_UNIQUE
+from rocmkern.kernels.catalogue import FLOATS as ALL_FLOATS
+from rocmkern.kernels.families.fused import BITS, MOST_IN_ORDER, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.runtime import Device
 from tests.kernels.launching import bits, layout, run, same_bits, small_numbers
@@ -153,7 +154,7 @@ def steps(*views: Array) -> Array:
 
 @BY_BITS
 def test_the_last_of_the_writes_to_a_place_stays(device: Device, t: DType) -> None:
-    """For an index a value and an index a slice, into a copy or in place through strides."""
+    """For an index a value and an index a slice."""
     rng = np.random.default_rng(2)
     x, values = bits(rng, t, (2, 5, 3)), bits(rng, t, (2, 7, 3))
     each, lines = rng.integers(-5, 5, (2, 7, 3)).astype(np.int32), rng.integers(0, 5, 7).astype(np.uint8)
@@ -164,12 +165,74 @@ def test_the_last_of_the_writes_to_a_place_stays(device: Device, t: DType) -> No
         run(device, f"write_last_{t.short}", *sizes, steps(x, ids, values, out), kind, flat, x, values, out,
             no_answer(), grid=1, block=64)  # fmt: skip
         assert same_bits(out, expected)
-        wide = np.zeros((2, 5, 6), t.numpy)
-        target = wide[..., ::2]
-        target[...] = x
-        run(device, f"write_last_{t.short}", *sizes, steps(x, ids, values, target), kind, flat, None, values, target,
-            no_answer(), grid=1, block=64)  # fmt: skip
-        assert same_bits(target, expected) and not wide[..., 1::2].any()
+
+
+@BY_BITS
+def test_writes_in_place_at_indices_of_two_axes(device: Device, t: DType) -> None:
+    """wide[i, ::2, j] takes values, the last where pairs of indices are equal; nothing where an index is outside."""
+    rng = np.random.default_rng(6)
+    for i, j, first in (([3, -4, 0, -1], [1, -5, 1, 6], None), ([3, 4, -9, 0], [0, 7, 0, 0], 1)):
+        wide, values = bits(rng, t, (4, 6, 7)), bits(rng, t, (4, 3))
+        one, other, told = np.array(i, np.int8), np.array(j, np.int64), (no_answer(), no_answer())
+        out, expected = wide.copy(), wide.copy()
+        if first is None:
+            expected[one, ::2, other] = values
+        at, rest = np.array([4, 1, 1, 3], np.uint64), np.array([3, 14, 1], np.uint64)
+        run(device, f"write_at_{t.short}", 4, 1, at, 3, 1, rest, values, out, -1, as_bytes(one), 4, 42, -8,
+            as_bytes(other), 7, 1, *told, grid=1, block=64)  # fmt: skip
+        assert same_bits(out, expected)
+        for status, wrong in zip(told, (one, other), strict=True):
+            assert status[0] == (NOWHERE if first is None else first)
+            assert first is None or status[1] == wrong[first]
+
+
+@BY_BITS
+def test_writes_where_a_mask_is_true(device: Device, t: DType) -> None:
+    """A value for each true element or one for all, in order over more elements than threads; or for another number
+    of them nothing, of which it tells.
+    """
+    rng = np.random.default_rng(7)
+    mask, x = np.asarray(rng.random((50, 3)) < 0.4).T, bits(rng, t, (3, 50, 2))
+    count, values = int(mask.sum()), bits(rng, t, (200, 2))
+    first, rest = layout(mask, x[..., 0]), np.array([2, 1, 1], np.uint64)
+    for expected, step in ((NOWHERE, 0), (count, 2), (count + 1, 2)):
+        out, want, total = x.copy(), x.copy(), np.zeros(1, np.uint64)
+        want[mask] = values[0] if step == 0 else values[:count] if expected == count else x[mask]
+        run(device, f"write_true_{t.short}", 150, 2, first, 2, 1, rest, expected, step,
+            mask.T.view(np.uint8).reshape(-1), values, out, total, grid=1, block=64)  # fmt: skip
+        assert same_bits(out, want)
+        assert total[0] == (0 if step == 0 else count)
+
+
+@BY_BITS
+def test_slices_repeat_as_often_as_told(device: Device, t: DType) -> None:
+    """More slices than threads, of either side of an axis; a number of times of any type."""
+    rng = np.random.default_rng(8)
+    x = bits(rng, t, (2, 100, 3))
+    for i in INTEGERS:
+        times = rng.integers(0, 4, 100).astype(i.numpy)
+        want = np.repeat(x, times.astype(np.int64), axis=1)
+        out = np.zeros_like(want)
+        run(device, f"repeat_each_{t.short}", 2, 100, 3, want.shape[1], type_of(times), as_bytes(times), 1, x, out,
+            grid=1, block=64)  # fmt: skip
+        assert same_bits(out, want)
+
+
+@pytest.mark.parametrize("t", ALL_FLOATS, ids=lambda t: t.short)
+def test_quantiles_of_rows(device: Device, t: DType) -> None:
+    """Of fewer blocks than rows, up to the longest row; between two values each step rounds; a row with NaN is NaN."""
+    rng = np.random.default_rng(9)
+    for rows, cols in ((5, 1), (4, 6), (2, MOST_IN_ORDER)):
+        x = rng.integers(-9, 10, (rows, cols)).astype(t.numpy)
+        x[0, cols // 2] = np.nan
+        ordered = np.sort(x.astype(np.float64), axis=1).astype(t.numpy)
+        for low, share in ((0, 0.0), (cols - 1, 0.0), *([] if cols == 1 else [(cols // 2 - 1, 0.375)])):
+            one, other = np.array(1 - share).astype(t.numpy), np.array(share).astype(t.numpy)
+            out = np.zeros(rows, t.numpy)
+            run(device, f"quantile_{t.short}", rows, cols, low, float(one), float(other), x, out, grid=2, block=64)
+            want = ordered[:, low] * one + ordered[:, low + 1] * other if share else ordered[:, low].copy()
+            want[0] = np.nan
+            assert np.array_equal(out.astype(float), want.astype(float), equal_nan=True)
 
 
 @pytest.mark.parametrize("t", REAL, ids=lambda t: t.short)
@@ -189,14 +252,12 @@ def test_sums_of_writes_are_rounded_once(device: Device, t: DType) -> None:
 
 
 def test_an_index_outside_is_not_written(device: Device) -> None:
-    """The others are, into a copy; in place nothing is."""
+    """The others are."""
     x, values, ids = np.arange(4, dtype=np.uint32), np.array([7, 8, 9], np.uint32), np.array([1, -5, 0], np.int64)
     info = np.array([4, 1, 1, 0, 1, 0, 3, 1, 1, 4, 1, 1], np.uint64)
     out, status = np.zeros(4, np.uint32), no_answer()
     run(device, "write_last_u32", 1, 3, 4, 1, info, -8, as_bytes(ids), x, values, out, status, grid=1, block=64)
     assert out.tolist() == [9, 7, 2, 3] and status[:2].tolist() == [1, 2**64 - 5]
-    run(device, "write_last_u32", 1, 3, 4, 1, info, -8, as_bytes(ids), None, values, x, no_answer(), grid=1, block=64)
-    assert x.tolist() == [0, 1, 2, 3]
 
 
 @BY_BITS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import rocmkern as rk
 from rocmkern.dtypes import DType
+from rocmkern.errors import ShapeError
 from rocmkern.ops import fused, linear, prepared, rows, scatter
 from tests.tensor.arrays import Array, arrays, assert_same, laid_out
 
@@ -127,6 +128,56 @@ def test_setting_items_in_place(data: st.DataObject) -> None:
         parts = key if isinstance(key, tuple) else (key,)
         numpy[::2][::-1][tuple(k.numpy() if isinstance(k, rk.Tensor) else k for k in parts)] = into.numpy()
         assert_same(written(), numpy)
+
+
+@settings(max_examples=8)
+@given(data=st.data())
+def test_setting_what_a_mask_chooses(data: st.DataObject) -> None:
+    """A value for each, one for all, a part of the tensor itself; of another number nothing is written."""
+    dtype = data.draw(DTYPES)
+    x, values = data.draw(arrays(dtype, (6, 4, 2))), data.draw(laid_out(dtype, (12, 2)))[0]
+    mask, chosen = data.draw(laid_out(rk.bool, data.draw(st.sampled_from([(3,), (3, 4)]))))
+    count, rest = int(chosen.sum()), (4, 2)[chosen.ndim - 1 :]
+    each = rk.reshape(values, (3, 4, 2))[:count] if len(rest) == 2 else values[:count]
+    for into in (each, values[:1], values[0], values[:1, :1], rk.reshape(each, (1, *each.shape)), values[0, 0]):
+
+        def written(into: rk.Tensor = into) -> rk.Tensor:
+            target = rk.asarray(x)
+            rk.flip(target[::2], axis=0)[mask] = into
+            return target
+
+        numpy = x.copy()
+        numpy[::2][::-1][chosen] = into.numpy()
+        assert_same(written(), numpy, dtype)
+        with as_of_many():
+            assert_same(written(), numpy, dtype)
+    itself = rk.asarray(x)
+    itself[:3][mask] = itself[3:4][(0,) * chosen.ndim]
+    x[:3][chosen] = x[3:4][(0,) * chosen.ndim]
+    assert_same(itself, x, dtype)
+    wrong = rk.zeros((count + 2, *rest), dtype=dtype)
+    for way in (nullcontext(), as_of_many()):
+        with way, pytest.raises(ShapeError):
+            itself[:3][mask] = wrong
+    assert_same(itself, x, dtype)
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_repeating_and_quantiles(data: st.DataObject) -> None:
+    """As often as a tensor says along any axis; values at shares of the elements."""
+    t, x = data.draw(laid_out(data.draw(DTYPES), (2, 4, 3)))
+    axis = data.draw(st.sampled_from([None, 0, 1, -1]))
+    length = x.size if axis is None else x.shape[axis]
+    times, counts = data.draw(
+        laid_out(data.draw(IDS), data.draw(st.sampled_from([(), (1,), (length,)])), low=0, high=4)
+    )
+    assert_both_ways_same(lambda: rk.repeat(t, times, axis=axis))
+    assert_same(rk.repeat(t, times, axis=axis), np.repeat(x, counts.astype(np.int64), axis), t.dtype)
+    dtype = data.draw(st.sampled_from([rk.float16, rk.float32, rk.bfloat16, rk.float8_e4m3]))
+    lines, _ = data.draw(laid_out(dtype, (3, 5)))
+    share, along = data.draw(st.sampled_from([0, 0.3, 0.5, 1, [0.1, 0.75]])), data.draw(st.sampled_from([None, 0, 1]))
+    assert_both_ways_same(lambda: rk.quantile(lines, share, axis=along))
 
 
 @settings(max_examples=6)
@@ -265,6 +316,19 @@ def test_one_launch() -> None:
         lambda: m[:, ids],
         lambda: m[ids, ids],
         lambda: m.__setitem__((slice(None), ids), 2.0),
+        lambda: m.__setitem__((ids, ids), y),
+        lambda: m.__setitem__([0, 2], y),
+        lambda: x.__setitem__(mask, y[:2]),
+        lambda: m[[0, -1]],
+        lambda: rk.repeat(m, ids, axis=1),
+        lambda: rk.pad(m, 1, mode="reflect"),
+        lambda: rk.quantile(m, 0.3, axis=1),
+        lambda: rk.median(m),
+        lambda: rk.isclose(m, y),
+        lambda: rk.allclose(z, 2),
+        lambda: rk.array_equal(m, m),
+        lambda: rk.logical_xor(x, y),
+        lambda: rk.nan_to_num(z),
         lambda: rk.cross_entropy(m, ids),
         lambda: rk.linear(m, m, y),
         lambda: rk.conv1d(q[0], q[0, :, :, :3], y[:2]),

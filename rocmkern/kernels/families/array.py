@@ -1,4 +1,6 @@
-"""array: assignment between any two layouts, to places told by offsets, and evenly spaced numbers."""
+"""array: assignment between any two layouts, to places told by offsets, evenly spaced numbers, and copies that go on
+beyond their ends.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,12 @@ def _put(t: DType) -> KernelSpec:
     return KernelSpec(f"put_{t.short}", "array", parameters, f"PUT({t.short})")
 
 
+def _pad(t: DType) -> KernelSpec:
+    info = source("info", dtypes.uint64)
+    parameters = (*LAYOUT[:2], info, scalar("clamped", dtypes.bool_), source("inp", t), result("out", t))
+    return KernelSpec(f"pad_{t.short}", "array", parameters, f"PAD({t.short})")
+
+
 def _ramp(t: DType) -> KernelSpec:
     a = dtypes.float64 if t.is_float else dtypes.int64
     ends = (scalar("start", a), scalar("step", a), scalar("stop", a))
@@ -28,9 +36,9 @@ def _ramp(t: DType) -> KernelSpec:
 
 FAMILY: Final = Family(
     "array",
-    "assignment between any two layouts, to places told by offsets, and evenly spaced numbers",
+    "assignment between any two layouts, to places told by offsets, evenly spaced numbers, copies beyond their ends",
     (
-        *(make(t) for make in (_assign, _put) for t in INTEGERS if t.kind == "unsigned"),
+        *(make(t) for make in (_assign, _put, _pad) for t in INTEGERS if t.kind == "unsigned"),
         *map(_ramp, NUMBERS),
     ),
 )

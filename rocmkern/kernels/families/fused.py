@@ -7,6 +7,7 @@ from typing import Final
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
+from rocmkern.kernels.catalogue import FLOATS as ALL_FLOATS
 from rocmkern.kernels.catalogue import (
     INTEGERS,
     LAYOUT,
@@ -24,6 +25,7 @@ from rocmkern.kernels.families.reduce import FLOATS, NORM_THREADS
 
 MOST_UNIQUE: Final = 1024  # elements that unique_* takes
 MOST_KEYS: Final = 1024  # of attention_*
+MOST_IN_ORDER: Final = 1024  # elements of a row that quantile_* takes
 BITS: Final = tuple(t for t in INTEGERS if t.kind == "unsigned")
 _U8, _U32, _I32, _I64, _U64, _F64 = (
     dtypes.uint8, dtypes.uint32, dtypes.int32, dtypes.int64, dtypes.uint64, dtypes.float64,
@@ -50,6 +52,18 @@ def _by_bits(t: DType) -> Iterator[KernelSpec]:
         source("id_info", _U64), *moved, *_TWO_AXES,
     )  # fmt: skip
     yield _writes("write_last", "WRITE_LAST", t)
+    places = scalar("count"), scalar("num_dims"), source("info", _U64)
+    slices = scalar("right"), scalar("rest_dims"), source("rest_info", _U64)
+    values = source("values", t), Parameter("out", "inout", t)
+    yield _spec(f"write_at_{s}", f"WRITE_AT({s})", *places, *slices, *values, *_TWO_AXES)
+    yield _spec(
+        f"write_true_{s}", f"WRITE_TRUE({s})", *places, *slices, scalar("expected"), scalar("step"),
+        source("mask", _U8), *values, total,
+    )  # fmt: skip
+    yield _spec(
+        f"repeat_each_{s}", f"REPEAT_EACH({s})", *map(scalar, ("left", "count", "right", "total")), *ANY_IDS,
+        scalar("step"), source("x", t), result("out", t),
+    )  # fmt: skip
     yield _spec(
         f"non_zeros_{s}", f"NON_ZEROS({s})", *LAYOUT[:2], source("info", _U64), scalar("mask", t),
         scalar("flat", dtypes.bool_), source("x", t), result("coordinates", _I64), total,
@@ -70,7 +84,7 @@ def _by_bits(t: DType) -> Iterator[KernelSpec]:
 
 def _writes(name: str, macro: str, t: DType) -> KernelSpec:
     sizes = tuple(map(scalar, ("left", "count", "length", "right")))
-    tensors = source("inp", t, nullable=True), source("values", t), Parameter("out", "inout", t)
+    tensors = source("inp", t), source("values", t), Parameter("out", "inout", t)
     return _spec(f"{name}_{t.short}", f"{macro}({t.short})", *sizes, source("info", _U64), *ANY_IDS, *tensors, _STATUS)
 
 
@@ -109,6 +123,14 @@ def _of_floats(t: DType) -> Iterator[KernelSpec]:
     )  # fmt: skip
 
 
+def _quantile(t: DType) -> KernelSpec:
+    shares = scalar("first_share", t), scalar("second_share", t)
+    sizes = scalar("rows"), scalar("cols", _U32), scalar("low", _U32)
+    return _spec(
+        f"quantile_{t.short}", f"QUANTILE({t.short})", *sizes, *shares, source("src", t), result("dst", t)
+    )  # fmt: skip
+
+
 _ONE_HOT: Final = _spec(
     "one_hot", "ONE_HOT(one_hot)", scalar("count"), scalar("num_dims"), source("info", _U64), *ANY_IDS, scalar("depth"),
     result("out", dtypes.float32), _STATUS,
@@ -129,6 +151,7 @@ FAMILY: Final = Family(
                 *(_writes("write_sum", "WRITE_SUM", t) for t in by_size(dtypes.REAL)),
                 *(k for t in (*by_size(dtypes.REAL), *dtypes.COMPLEX) for k in _of_sets(t)),
                 *(k for t in FLOATS for k in _of_floats(t)),
+                *map(_quantile, ALL_FLOATS),
                 _LEAD,
                 _ONE_HOT,
             ),
