@@ -6,6 +6,7 @@
 #include "include/ordering.hpp"
 #include "include/math.hpp"
 #include "include/running_sum.hpp"
+#include "include/scatter_tiles.hpp"
 
 namespace rk {
 
@@ -505,6 +506,18 @@ RK_DEVICE void unravel(u64 numel, u64 num_dims, const u64 *dims, const i64 *flat
     RK_KERNEL scatter_add_##T(const i64 *ids, const T *inp, T *out, u64 left, u64 src_dim,                       \
                               u64 dst_dim, u64 right, u64 *status) {                                             \
         scatter<true, Add>(ReportedSteps(ids, status), inp, out, left, src_dim, dst_dim, right);                 \
+    }
+#define SCATTER_TILES(Bits)                                                                                      \
+    RK_BLOCKS_KERNEL(256, 4) scatter_tiles_##Bits(u32 columns, const i64 *ids, const Bits *inp,                  \
+                                                  const Bits *base, Bits *out, u64 left, u64 src_dim,            \
+                                                  u64 dst_dim, u64 right, u64 *status) {                         \
+        scatter_tiles<Set>(columns, ReportedSteps(ids, status), inp, base, out, left, src_dim, dst_dim, right);  \
+    }
+#define SCATTER_ADD_TILES(T)                                                                                     \
+    RK_BLOCKS_KERNEL(256, 4) scatter_add_tiles_##T(u32 columns, const i64 *ids, const T *inp, const T *base,     \
+                                                   T *out, u64 left, u64 src_dim, u64 dst_dim, u64 right,        \
+                                                   u64 *status) {                                                \
+        scatter_tiles<Add>(columns, ReportedSteps(ids, status), inp, base, out, left, src_dim, dst_dim, right);  \
     }
 #define CHECK_IDS(I)                                                                                             \
     RK_KERNEL check_ids_##I(u64 numel, u64 num_dims, const u64 *__restrict__ info, const I *ids, i64 *out,       \

@@ -1,4 +1,4 @@
-"""Plans of reading by index tensors."""
+"""Plans of reading and writing by index tensors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.plans import BLOCK, VECTOR_BYTES, WORK_ITEMS, LaunchPlan, over_units
 
 MOVES: Final = 4  # accesses that a thread has in flight
+_TILE_BYTES: Final = 1 << 15  # of a block's places in LDS, as in kernels_hip/include/scatter_tiles.hpp
+_TILE_COLUMNS: Final = 32  # the most of a block
+_TILES: Final = 4  # of a compute unit, to fill it
+_SECTOR: Final = 32  # bytes that memory gives at once
 
 
 def index_select(slices: int, right: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
@@ -28,3 +32,18 @@ def index_select(slices: int, right: int, itemsize: int, device: DeviceInfo) -> 
     grid = min(-(-slices // lines), device.max_grid[0], WORK_ITEMS // line)
     why = f"{line} thread{'s' if line > 1 else ''} a run of {accesses} times {unit}, {MOVES} in flight"
     return LaunchPlan((grid, 1, 1), (line, lines, 1), 0, "runs", why)
+
+
+def scatter_tiles(columns: int, bound: int, itemsize: int, device: DeviceInfo) -> tuple[LaunchPlan, int] | None:
+    """A plan for (scatter_|scatter_add_)tiles_T and the columns of a tile, or none where the `bound` places of one do
+    not fit LDS.
+    """
+    wide = min(_TILE_COLUMNS, _TILE_BYTES // (bound * itemsize))
+    if not wide:
+        return None
+    wide = 1 << (wide.bit_length() - 1)
+    while wide * itemsize > _SECTOR and columns // wide < _TILES * device.compute_units:
+        wide //= 2
+    grid = min(-(-columns // wide), WORK_ITEMS // BLOCK)
+    why = f"{wide} column{'s' if wide > 1 else ''} of {bound} places in LDS"
+    return LaunchPlan((grid, 1, 1), (BLOCK, 1, 1), 0, "tiles", why), wide

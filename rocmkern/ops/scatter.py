@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Final
 
 from rocmkern.dtypes import BY_SHORT, DType, complex128, int64
 from rocmkern.errors import ShapeError
-from rocmkern.kernels.plans import pack_width
+from rocmkern.kernels import plans_indexing
+from rocmkern.kernels.plans import LaunchPlan, pack_width
 from rocmkern.layout import normal_axis
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange
@@ -15,7 +17,7 @@ from rocmkern.ops.elementwise import as_tensor, operand, same_device
 from rocmkern.ops.faults import checked_ids, under_check
 from rocmkern.ops.fused import Writes
 from rocmkern.ops.indexing import index_tensor
-from rocmkern.ops.launch import kernel
+from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
 from rocmkern.ops.parts import beside_words, from_words, joined, parts, words
 from rocmkern.ops.recorded import recorded
@@ -24,6 +26,10 @@ from rocmkern.ops.sorting import order
 from rocmkern.tensor import Operand, Tensor
 
 _ENOUGH_COLUMNS: Final = 1 << 15  # to fill a device with a thread each
+_MANY: Final = 1 << 16  # values, for which a thread a column is slower than blocks that hold columns
+_LONG: Final = 1 << 10  # values of a column, for which it is so anyway
+_FEW_COLUMNS: Final = 128  # for which sorting is faster than such blocks, where columns are
+_TOO_LONG: Final = 1 << 13
 
 
 @recorded
@@ -58,8 +64,8 @@ def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1
     written = Writes("index_copy", at, indices, words(source)).copy(words(x))
     if written is not None:
         return from_words(written, x.dtype)
-    source, result = packed(source), words(duplicate(x))
-    _write("index_copy", result, at, indices, words(source), slices=True)
+    result = duplicate(words(x))
+    _write("index_copy", result, at, indices, words(packed(source)), slices=True)
     return from_words(result, x.dtype)
 
 
@@ -75,11 +81,10 @@ def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -
     written = None if x.dtype is complex128 else Writes("scatter", at, indices, words(source)).copy(words(x))
     if written is not None:
         return from_words(written, x.dtype)
-    source, result = packed(source), words(duplicate(x))
+    source = packed(source)
     if x.dtype is complex128:  # two words an index
         indices = beside_words(checked_ids(indices, x.shape[at], at, "scatter"), x.dtype)
-    _write("scatter", result, at, indices, words(source))
-    return from_words(result, x.dtype)
+    return from_words(_written("scatter", words(x), at, indices, words(source)), x.dtype)
 
 
 @recorded
@@ -100,10 +105,8 @@ def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -
         both = packed(beside_words(ids, complex128))
         return joined(scatter_add(parts(x), both, parts(source), axis=at), x.dtype)
     left, _, _, right = extents = _extents(x, at, indices.shape[at])
-    if left * right >= _ENOUGH_COLUMNS or x.size >= 1 << 32:
-        result = duplicate(x)
-        _write("scatter_add", result, at, indices, source)
-        return result
+    if left * right >= _ENOUGH_COLUMNS or x.size >= 1 << 32 or _tiles("scatter_add", x, extents) is not None:
+        return _written("scatter_add", x, at, indices, source)
     ids = checked_ids(indices, x.shape[at], at, "scatter_add")
     places = ids if left * right == 1 else _places(ids, extents)
     flat = _add_sorted(reshape(x, -1), 0, reshape(places, -1), reshape(source, -1))
@@ -138,6 +141,51 @@ def _extents(x: Tensor, at: int, count: int) -> tuple[int, int, int, int]:
     return prod(x.shape[:at]), count, x.shape[at], prod(x.shape[at + 1 :])
 
 
+def _tiles(operation: str, x: Tensor, extents: tuple[int, int, int, int]) -> tuple[LaunchPlan, int] | None:
+    """The plan of a launch whose blocks hold columns in LDS, where they fit and nothing else is faster."""
+    left, count, bound, right = extents
+    columns = left * right
+    if operation == "scatter_add":
+        suits = columns >= _FEW_COLUMNS or count <= _TOO_LONG
+    else:
+        suits = count >= _LONG or columns * count >= _MANY
+    if not (suits and columns * count * bound):
+        return None
+    return context(x.device).plan(plans_indexing.scatter_tiles, columns, bound, x.dtype.itemsize)
+
+
+def _written(operation: str, x: Tensor, at: int, indices: Tensor, source: Tensor) -> Tensor:
+    """A copy of x, with contiguous values written or added to at indices that are checked."""
+    extents = _extents(x, at, source.shape[at])
+    tiles = _tiles(operation, x, extents)
+    if tiles is None:
+        result = duplicate(x)
+        _write(operation, result, at, indices, source)
+        return result
+    base, result = packed(x), empty(x.shape, x.dtype, x.device)
+    (plan, wide), symbol = tiles, _symbol(operation, x.dtype, "_tiles")
+
+    def write(ids: Tensor, status: int = 0) -> None:
+        addresses = (ids.address, source.address, base.address, result.address)
+        kernel(x.device, symbol).run(plan, wide, *addresses, *extents, status)
+
+    _at_checked(operation, indices, x.shape[at], at, write)
+    return result
+
+
+def _symbol(operation: str, dtype: DType, way: str = "") -> str:
+    return f"{operation}{way}_{dtype.short if operation == 'scatter_add' else f'u{dtype.bits}'}"
+
+
+def _at_checked(operation: str, indices: Tensor, bound: int, at: int, write: Callable[..., None]) -> None:
+    """Write at contiguous int64 indices, which the kernel checks, or at others, which are checked before."""
+    if indices.dtype is int64:
+        ids = packed(indices)
+        under_check(ids, bound, at, operation, lambda status: write(ids, status))
+    else:
+        write(checked_ids(indices, bound, at, operation))
+
+
 def _write(operation: str, result: Tensor, at: int, indices: Tensor, source: Tensor, *, slices: bool = False) -> None:
     """Write or add to `result` what is contiguous, by a thread for each column, at indices that are checked: of whole
     slices, or of each value.
@@ -145,19 +193,14 @@ def _write(operation: str, result: Tensor, at: int, indices: Tensor, source: Ten
     if not source.size:
         checked_ids(indices, result.shape[at], at, operation)
         return
-    extents = _extents(result, at, source.shape[at])
-    symbol = f"{operation}_{result.dtype.short}" if operation == "scatter_add" else f"{operation}_u{result.dtype.bits}"
+    extents, symbol = _extents(result, at, source.shape[at]), _symbol(operation, result.dtype)
 
     def write(ids: Tensor, status: int = 0) -> None:
         counts, addresses = (ids.size,) if slices else (), (source.address, result.address)
         units = extents[0] * extents[3]
         kernel(result.device, symbol)(units, ids.address, *counts, *addresses, *extents, status)
 
-    if indices.dtype is int64:
-        ids = packed(indices)
-        under_check(ids, result.shape[at], at, operation, lambda status: write(ids, status))
-    else:
-        write(checked_ids(indices, result.shape[at], at, operation))
+    _at_checked(operation, indices, result.shape[at], at, write)
 
 
 def _places(ids: Tensor, extents: tuple[int, int, int, int]) -> Tensor:

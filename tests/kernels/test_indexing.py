@@ -261,6 +261,24 @@ def test_writing_reports_the_first_index_outside(device: Device, short: str) -> 
         assert not unequal(out, written(before, places, inp, adds=False)) and status[:2].tolist() == told
 
 
+@pytest.mark.parametrize("short", NAMES)
+def test_tiles_in_lds_are_written_in_order(device: Device, short: str) -> None:
+    """Columns side by side or one a row, more positions than a block holds; what is outside is told of and skipped."""
+    rng, dtype = np.random.default_rng(15), BY_SHORT[short]
+    columns = 16
+    for left, right, count, bound in ((1, 37, 150, 40), (5, 3, 270, 7)):
+        inp, before = (small_numbers(rng, dtype, (left, n, right)) for n in (count, bound))
+        flat = rng.integers(-bound, bound, inp.size)
+        flat[[405, 220, 311]] = bound, -bound - 1, 2**40
+        places, told = reported(flat.reshape(inp.shape), bound)
+        for symbol, adds in (("scatter_add_tiles", True), ("scatter_tiles", False)):
+            if adds or short in ("u8", "u16", "u32", "u64"):
+                out, status = np.empty_like(before), CLEAN.copy()
+                extents = (left, count, bound, right)
+                run(device, f"{symbol}_{short}", columns, flat, inp, before, out, *extents, status, grid=2, block=256)
+                assert not unequal(out, written(before, places, inp, adds=adds)) and status[:2].tolist() == told
+
+
 @pytest.mark.parametrize("right", [3, 8])
 @pytest.mark.parametrize("short", NAMES)
 def test_sorted_index_add_sums_each_row_in_order(device: Device, short: str, right: int) -> None:

@@ -1,4 +1,4 @@
-"""Plans of reading by index: no block without work, none missing."""
+"""Plans of reading and writing by index: no block without work, none missing."""
 
 from __future__ import annotations
 
@@ -28,3 +28,22 @@ def test_every_access_has_its_thread(slices: int, right: int, itemsize: int, max
     else:
         assert accesses < 4 or not slices * right
         assert slices * accesses <= threads(plan) < slices * accesses + 256
+
+
+@given(st.integers(1, 1 << 20), st.integers(1, 40000), st.sampled_from([1, 2, 4, 8]))
+def test_tiles_hold_columns_that_fit_lds(columns: int, bound: int, itemsize: int) -> None:
+    """A power of two of columns, whose places are within 32 KiB; where those of one are not, there is no plan."""
+    found = plans_indexing.scatter_tiles(columns, bound, itemsize, device())
+    assert (found is None) == (bound * itemsize > 32768)
+    if found is not None:
+        plan, wide = found
+        assert wide in (1, 2, 4, 8, 16, 32) and wide * bound * itemsize <= 32768
+        assert plan.block == (256, 1, 1) and columns <= plan.grid[0] * wide < columns + wide
+
+
+def test_tiles_are_as_wide_as_memory_gives_at_once() -> None:
+    """Eight columns of 1024 f32 fill LDS; of few places they are as many as leave blocks for all compute units."""
+    widths = [
+        plans_indexing.scatter_tiles(n, bound, 4, device()) for n, bound in ((1 << 16, 1024), (1 << 16, 9), (4096, 9))
+    ]
+    assert [found[1] for found in widths if found is not None] == [8, 32, 8]

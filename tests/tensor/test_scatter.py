@@ -60,6 +60,34 @@ def test_float_sums_are_the_same_bits_on_every_run() -> None:
         assert sums[0].tobytes() == sums[1].tobytes() == want.tobytes()
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((5, 4100), 0), ((2100, 7, 2), 1), ((4097, 6), -1)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_many_columns_are_written_in_order(shape: tuple[int, ...], axis: int, dtype: str) -> None:
+    """What holds columns at once takes each one's values in order, from indices and a tensor of any layout."""
+    rng = np.random.default_rng(2)
+    count, bound = 70, shape[axis]
+    x = rng.standard_normal(shape[::-1]).astype(dtype).T
+    lines = [count if a == axis % len(shape) else n for a, n in enumerate(shape)]
+    ids, values = rng.integers(-bound, bound, lines[::-1]).T, rng.standard_normal(lines).astype(dtype)
+    for name in ("scatter_add", "scatter"):
+        want = np.moveaxis(x.copy(), axis, 0)
+        columns = np.indices(want.shape[1:])
+        for id, value in zip(np.moveaxis(ids, axis, 0), np.moveaxis(values, axis, 0), strict=True):
+            at = (id, *columns)
+            want[at] = want[at] + value if name == "scatter_add" else value
+        found = getattr(rk, name)(rk.asarray(x), rk.asarray(ids), rk.asarray(values), axis=axis).numpy()
+        assert found.tobytes() == np.ascontiguousarray(np.moveaxis(want, 0, axis)).tobytes()
+
+
+def test_index_outside_in_many_columns_is_an_index_error() -> None:
+    """The first in the order of the indices is told of."""
+    ids = np.zeros((3, 5000), np.int64)
+    ids[1, 17], ids[2, 3] = 4, -6
+    for name in ("scatter_add", "scatter"):
+        with pytest.raises(IndexError, match=rf"{name}: index 4 at position 5017 on axis 0 of length 4; use -4..3"):
+            getattr(rk, name)(rk.zeros((4, 5000)), rk.asarray(ids), 1.0, axis=0).numpy()
+
+
 @pytest.mark.parametrize("name", WRITES)
 def test_index_outside_is_an_index_error(name: str) -> None:
     """The error names the operation, the value, its position and the bound; later calls work."""

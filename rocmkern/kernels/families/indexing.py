@@ -67,14 +67,21 @@ def _reporting(t: DType) -> Iterator[KernelSpec]:
     yield _spec(f"gather_strided_{t.short}", strided, "GATHER_STRIDED", t.short)
     yield _spec(f"index_copy_{t.short}", (_WIDE_IDS, scalar("ids_dim"), *_written(t)), "INDEX_COPY", t.short)
     yield _spec(f"scatter_{t.short}", (_WIDE_IDS, *_written(t)), "REPORTING_SCATTER", t.short)
+    yield _spec(f"scatter_tiles_{t.short}", _tiles(t), "SCATTER_TILES", t.short)
 
 
 def _written(t: DType) -> tuple[Parameter, ...]:
     return source("inp", t), changed("out", t), *_TARGET_EXTENTS, _STATUS
 
 
-def _reporting_scatter_add(t: DType) -> KernelSpec:
-    return _spec(f"scatter_add_{t.short}", (_WIDE_IDS, *_written(t)), "REPORTING_SCATTER_ADD", t.short)
+def _tiles(t: DType) -> tuple[Parameter, ...]:
+    tensors = source("inp", t), source("base", t), result("out", t)
+    return scalar("columns", dtypes.uint32), _WIDE_IDS, *tensors, *_TARGET_EXTENTS, _STATUS
+
+
+def _reporting_scatter_add(t: DType) -> Iterator[KernelSpec]:
+    yield _spec(f"scatter_add_{t.short}", (_WIDE_IDS, *_written(t)), "REPORTING_SCATTER_ADD", t.short)
+    yield _spec(f"scatter_add_tiles_{t.short}", _tiles(t), "SCATTER_ADD_TILES", t.short)
 
 
 def _check_ids(i: DType) -> KernelSpec:
@@ -112,7 +119,7 @@ FAMILY: Final = Family(
                 *(k for t in by_size(dtypes.REAL) for i in ids_for(t) for k in _of_candle(i, t)),
                 *map(_index_add_sorted, by_size(dtypes.REAL)),
                 *(k for t in BITS for k in _reporting(t)),
-                *map(_reporting_scatter_add, by_size(dtypes.REAL)),
+                *(k for t in by_size(dtypes.REAL) for k in _reporting_scatter_add(t)),
                 *map(_check_ids, INTEGERS),
                 *(k for t in by_size(dtypes.REAL) for k in _nonzero(t)),
                 _SCAN,
