@@ -16,6 +16,7 @@ from attrs import field, frozen
 from rocmkern.errors import AxisError, IndexOutOfRange, ShapeError
 
 Shape = tuple[int, ...]
+Axes = int | Sequence[int] | None  # None: all of them
 
 
 @frozen(cache_hash=True)
@@ -250,7 +251,7 @@ def normal_integer(value: object, operation: str, what: str) -> int:
         raise TypeError(f"{operation}: {what} {value!r} is no integer") from None
 
 
-def normal_axes(axes: int | Sequence[int] | None, ndim: int, operation: str) -> tuple[int, ...]:
+def normal_axes(axes: Axes, ndim: int, operation: str) -> tuple[int, ...]:
     """Axes counted from the front, in the order given; None is all of them. Raises ShapeError on a repetition."""
     if axes is None:
         return tuple(range(ndim))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import rocmkern
 from rocmkern.dtypes import DType
 
 if TYPE_CHECKING:
+    from rocmkern.layout import Axes
     from rocmkern.tensor import Operand, Tensor
-
-Axes = int | Sequence[int] | None
 
 
 # Reductions
@@ -95,7 +93,7 @@ def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
     return rocmkern.swapaxes(x, axis1, axis2)
 
 
-def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """Without the named axes of length 1, by default all of them; a view."""
     return rocmkern.squeeze(x, tuple(i for i, n in enumerate(x.shape) if n == 1) if axis is None else axis)
 

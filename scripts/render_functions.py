@@ -51,6 +51,9 @@ HEAD = """\
 Rendered by `python scripts/render_functions.py` from the docstrings. Operands broadcast and promote as
 [the array API page](array_api.md) says; values are those of [What an operation means](semantics.md). A wrong shape or
 axis is a `ValueError`, a wrong dtype a `TypeError`, an index outside its axis an `IndexError`.
+
+In signatures `Operand` is a tensor or a number, Python's or NumPy's; `Scalar` a Python number; `Axes` one axis,
+several, or None for all; `ShapeLike` a length or several; `DeviceLike` a `Device`, its name, or None for the default.
 """
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rocmkern.dtypes import DType, bool_, float64, int64, part_of
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import broadcast_shapes, normal_axes, normal_axis, normal_integer
+from rocmkern.layout import Axes, broadcast_shapes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import asarray, full, upload, zeros
@@ -24,7 +24,7 @@ from rocmkern.ops.manipulation import permute_dims, reshape, stack
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts, words
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import Axes, all, as_floats, max, min
+from rocmkern.ops.reduction import all, as_floats, max, min
 from rocmkern.ops.rows_binary import add, equal, multiply
 from rocmkern.ops.rows_unary import isnan
 from rocmkern.ops.scatter import index_add

@@ -11,7 +11,7 @@ import numpy as np
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import normal_axes, normal_axis, normal_integer
+from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import upload
 from rocmkern.ops.elementwise import as_tensor
@@ -146,13 +146,13 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: D
 
 
 @recorded
-def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Tensor, /, *, axes: Axes = None) -> Tensor:
     """The halves of axes exchanged, by default of all, so that the frequency 0 is in the middle."""
     return _shifted("fftshift", x, axes, 1)
 
 
 @recorded
-def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Tensor, /, *, axes: Axes = None) -> Tensor:
     """The inverse of fftshift, from which it differs for odd lengths."""
     return _shifted("ifftshift", x, axes, -1)
 
@@ -254,7 +254,7 @@ def _frequencies(
     return cast(upload(numbers / ((numbers.size if n is None else n) * d), open_device(device)), wanted)
 
 
-def _shifted(operation: str, x: Tensor, axes: int | Sequence[int] | None, sign: int) -> Tensor:
+def _shifted(operation: str, x: Tensor, axes: Axes, sign: int) -> Tensor:
     order = normal_axes(axes, as_tensor(operation, x).ndim, operation)
     if not order:
         return duplicate(x)

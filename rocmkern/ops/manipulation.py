@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import ShapeError
-from rocmkern.layout import Shape, complete_shape, normal_axes, normal_axis, normal_integer, normal_shape, transposed
+from rocmkern.layout import (
+    Axes,
+    Shape,
+    complete_shape,
+    normal_axes,
+    normal_axis,
+    normal_integer,
+    normal_shape,
+    transposed,
+)
 from rocmkern.layout import broadcast_shapes as common_shape
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import asarray
@@ -112,7 +121,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     return common_shape(*[normal_shape(s, "broadcast_shapes") for s in shapes])
 
 
-def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
+def flip(x: Tensor, /, *, axis: Axes = None) -> Tensor:
     """The named axes, by default all, run backwards; a view."""
     return as_tensor("flip", x).view(x.layout.flip(normal_axes(axis, x.ndim, "flip")))
 
@@ -157,7 +166,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 @recorded
-def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Tensor:
+def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axes = None) -> Tensor:
     """Elements moved along axes, those beyond the end to the front; over the flat tensor where the axis is None."""
     if axis is None:
         return reshape(roll(reshape(as_tensor("roll", x), -1), shift, axis=0), x.shape)

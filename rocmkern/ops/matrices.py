@@ -6,7 +6,7 @@ from math import inf
 
 from rocmkern.dtypes import DType, float32
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import Layout, normal_axes, normal_axis, normal_integer
+from rocmkern.layout import Axes, Layout, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import small
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import conj
@@ -21,7 +21,7 @@ from rocmkern.ops.manipulation import (
 )
 from rocmkern.ops.parts import parts
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import Axes, max, min, sum
+from rocmkern.ops.reduction import max, min, sum
 from rocmkern.ops.rows_binary import multiply, not_equal, pow, subtract
 from rocmkern.ops.rows_unary import abs, sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod as product
 
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels.families.reduce import FLOATS
-from rocmkern.layout import normal_axes, normal_axis, normal_integer
+from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor
@@ -21,8 +20,6 @@ from rocmkern.ops.rows_binary import divide, multiply, not_equal, subtract
 from rocmkern.ops.rows_unary import sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
-
-Axes = int | Sequence[int] | None
 
 
 def summing_dtype(dtype: DType) -> DType:

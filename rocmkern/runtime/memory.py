@@ -212,7 +212,7 @@ class PinnedMemory(Closing):
 def byte_count(nbytes: object, operation: str) -> int:
     """A number of bytes as an int. Raises ShapeError for a negative one, ArgumentError for what is no integer."""
     try:
-        count = int(as_index(nbytes))  # type: ignore[arg-type]
+        count = int(as_index(nbytes))  # type: ignore[arg-type]  # raises for what does not count
     except TypeError:
         raise ArgumentError(f"{operation}: {nbytes!r} bytes; give an integer") from None
     if count < 0:

@@ -311,7 +311,7 @@ def test_threads_make_one_kernel_side_by_side(folder: Path, tmp_path: Path) -> N
     def make() -> None:
         for _ in range(20):
             together.wait()
-            generate_module._make(request, tmp_path, compiler)  # type: ignore[arg-type]
+            generate_module._make(request, tmp_path, compiler)  # type: ignore[arg-type]  # a stand-in
             told.append(sidecar.read(output_path(tmp_path, request)).symbol)
 
     threads = [threading.Thread(target=make) for _ in range(4)]

@@ -241,7 +241,7 @@ def test_norms_by_singular_values(ord: int | str, keepdims: bool) -> None:
         with pytest.raises(ValueError):
             linalg.matrix_norm(rk.zeros((0, 3)), ord=ord)
     else:
-        assert linalg.matrix_norm(rk.zeros((2, 0, 3)), ord=ord).tolist() == [0, 0]  # type: ignore[arg-type]
+        assert linalg.matrix_norm(rk.zeros((2, 0, 3)), ord=ord).tolist() == [0, 0]  # type: ignore[arg-type]  # right too
 
 
 @pytest.mark.parametrize("bad", [nan, inf])

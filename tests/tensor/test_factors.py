@@ -218,7 +218,7 @@ def test_other_dtypes() -> None:
         (lambda: linalg.det(rk.zeros((3,))), ShapeError, "det: 1 dimensions"),
         (lambda: linalg.cholesky(rk.zeros((2, 3))), ShapeError, "square"),
         (lambda: linalg.qr(rk.zeros((3,))), ShapeError, "qr: 1 dimensions"),
-        (lambda: linalg.qr(rk.zeros((2, 2)), mode="raw"), ShapeError, "mode 'raw'; use"),  # type: ignore[arg-type]
+        (lambda: linalg.qr(rk.zeros((2, 2)), mode="raw"), ShapeError, "mode 'raw'; use"),  # type: ignore[arg-type]  # on purpose
         (lambda: linalg.solve(rk.eye(2), rk.ones((3,))), ShapeError, "2 equations, 3 right-hand sides"),
         (lambda: linalg.solve(rk.eye(2), rk.ones(())), ShapeError, "no dimensions"),
         (lambda: linalg.solve(rk.zeros((3, 2, 2)), rk.ones((2, 2, 1))), ShapeError, "differ at axis"),

@@ -138,7 +138,10 @@ def test_what_is_refused() -> None:
     for dtype in [d for d in ALL if d not in FLOATS]:
         with pytest.raises(DTypeError):
             shared.random(3, dtype)
-    for bad in (lambda: shared.integers(1.5), lambda: shared.integers(0, 3, 2, rk.float32), lambda: shared.random(1.5)):  # type: ignore[arg-type]
+    half: Any = 1.5
+    for bad in (
+        lambda: shared.integers(half), lambda: shared.integers(0, 3, 2, rk.float32), lambda: shared.random(half),
+    ):  # fmt: skip
         with pytest.raises(TypeError):
             bad()
     with pytest.raises(ShapeError, match="integers: none from 3 to 2"):
