@@ -1,6 +1,7 @@
 // small: linear algebra of few elements in one launch each. A wave has one matrix or several; a block is one wave.
 #include "include/small_qr.hpp"
 #include "include/small_solve.hpp"
+#include "include/small_svd.hpp"
 
 namespace rk {
 
@@ -28,7 +29,7 @@ RK_DEVICE void cross_small(u64 numel, u64 num_dims, const u64 *info, u64 a_step,
 
 #define SOLVE(T)                                                                                                     \
     RK_BLOCK_KERNEL(wave_size)                                                                                       \
-    solve_##T(u64 count, u64 num_dims, const u64 *info, u32 bits, u32 n, u32 columns, u64 a_row, u64 a_column,       \
+    solve_##T(u32 count, u64 num_dims, const u64 *info, u32 bits, u32 n, u32 columns, u64 a_row, u64 a_column,       \
               u64 b_row, u64 b_column, const T *a, const T *b, T *x, T *det, T *sign, real_of<T> *log_size,          \
               u64 *status) {                                                                                         \
         solve_small(count, num_dims, info, bits, {n, columns, {a_row, a_column}, {b_row, b_column}}, a, b, x, det,   \
@@ -36,9 +37,17 @@ RK_DEVICE void cross_small(u64 numel, u64 num_dims, const u64 *info, u64 a_step,
     }
 #define QR(T)                                                                                                        \
     RK_BLOCK_KERNEL(wave_size)                                                                                       \
-    small_qr_##T(u64 count, u64 num_dims, const u64 *info, u32 bits, u32 rows, u32 columns, u32 kept, u64 a_row,     \
+    small_qr_##T(u32 count, u64 num_dims, const u64 *info, u32 bits, u32 rows, u32 columns, u32 kept, u64 a_row,     \
                  u64 a_column, const T *a, T *q, T *r) {                                                             \
         qr_small(count, num_dims, info, bits, rows, columns, kept, {a_row, a_column}, a, q, r);                      \
+    }
+#define SVD(T)                                                                                                       \
+    RK_BLOCK_KERNEL(wave_size)                                                                                       \
+    small_svd_##T(u32 count, u64 num_dims, const u64 *info, u32 bits, u32 rows, u32 columns, u32 kept, u64 a_row,    \
+                  u64 a_column, f64 rtol, const T *a, real_of<T> *values, T *left, T *right, T *inverse, u64 *above, \
+                  u64 *status) {                                                                                     \
+        svd_small(count, num_dims, info, bits, {rows, columns, kept}, {a_row, a_column}, rtol, a, values, left,      \
+                  right, inverse, above, status);                                                                    \
     }
 #define CROSS(T)                                                                                                     \
     RK_KERNEL cross_##T(u64 numel, u64 num_dims, const u64 *info, u64 a_step, u64 b_step, const T *a, const T *b,    \

@@ -15,7 +15,13 @@ struct Steps {
 };
 
 RK_DEVICE u32 lane_of_team(u32 bits) { return thread_x() & ((1u << bits) - 1); }
-RK_DEVICE u64 first_of_wave(u32 bits) { return static_cast<u64>(block_x()) * (wave_size >> bits); }
-RK_DEVICE u64 teams_of_grid(u32 bits) { return static_cast<u64>(grid_x()) * (wave_size >> bits); }
+RK_DEVICE u32 first_of_wave(u32 bits) { return block_x() * (wave_size >> bits); }
+RK_DEVICE u32 teams_of_grid(u32 bits) { return grid_x() * (wave_size >> bits); }
+
+// An element of a result, which is small: AMD GPUs add 32 bits to an address in the store itself.
+template <typename T>
+RK_DEVICE void store(T *results, u32 i, T value) {
+    *reinterpret_cast<T *>(reinterpret_cast<u8 *>(results) + static_cast<u32>(i * sizeof(T))) = value;
+}
 
 }  // namespace rk

@@ -8,15 +8,15 @@ namespace rk {
 
 // q is rows × kept, r is kept × columns.
 template <typename T>
-RK_DEVICE void qr_small(u64 count, u64 num_dims, const u64 *info, u32 bits, u32 rows, u32 columns, u32 kept,
+RK_DEVICE void qr_small(u32 count, u64 num_dims, const u64 *info, u32 bits, u32 rows, u32 columns, u32 kept,
                         const Steps &of_a, const T *a, T *q, T *r) {
     __shared__ T lds[small_side * wave_size];
     const u32 rank = lane_of_team(bits), lanes = 1u << bits;
     T *shared = lds + (thread_x() - rank), *own = shared + rank;
     const u32 steps = rows < columns ? rows : columns;
 #pragma unroll 1
-    for (u64 first = first_of_wave(bits); first < count; first += teams_of_grid(bits)) {
-        const u64 matrix = first + (thread_x() >> bits);
+    for (u32 first = first_of_wave(bits); first < count; first += teams_of_grid(bits)) {
+        const u32 matrix = first + (thread_x() >> bits);
         const bool is_there = matrix < count;
         const u64 at = strided_offset(is_there ? matrix : 0, count, num_dims, info, info + num_dims);
         const u32 unit = rank - columns;
@@ -49,9 +49,9 @@ RK_DEVICE void qr_small(u64 count, u64 num_dims, const u64 *info, u32 bits, u32 
         for (u32 i = 0; i < kept && is_there; ++i) {
             const T value = own[i * wave_size];
             if (rank < columns) {
-                r[(matrix * kept + i) * columns + rank] = i > rank ? number<T>(0) : value;
+                store(r, (matrix * kept + i) * columns + rank, i > rank ? number<T>(0) : value);
             } else if (unit < rows) {
-                q[(matrix * rows + unit) * kept + i] = conjugate(value);
+                store(q, (matrix * rows + unit) * kept + i, conjugate(value));
             }
         }
         wave_sync();

@@ -54,14 +54,14 @@ RK_DEVICE bool eliminate(T *own, const T *shared, u32 rank, u32 n, u32 &column) 
 // The X of each A·X = B, by default of the unit matrix: the inverse. Else the determinant, or its sign and its size's
 // logarithm, where there is memory for them.
 template <typename T>
-RK_DEVICE void solve_small(u64 count, u64 num_dims, const u64 *info, u32 bits, const System &system, const T *a,
+RK_DEVICE void solve_small(u32 count, u64 num_dims, const u64 *info, u32 bits, const System &system, const T *a,
                            const T *b, T *x, T *det, T *sign, real_of<T> *log_size, u64 *status) {
     __shared__ T lds[small_side * wave_size];
     const u32 rank = lane_of_team(bits), n = system.n;
     T *shared = lds + (thread_x() - rank), *own = shared + rank;
 #pragma unroll 1
-    for (u64 first = first_of_wave(bits); first < count; first += teams_of_grid(bits)) {
-        const u64 matrix = first + (thread_x() >> bits);
+    for (u32 first = first_of_wave(bits); first < count; first += teams_of_grid(bits)) {
+        const u32 matrix = first + (thread_x() >> bits);
         const bool is_there = matrix < count;
         const auto at = strided_offsets<2>(is_there ? matrix : 0, count, num_dims, info, info + num_dims);
         const u32 right = rank - n;  // which right-hand side
@@ -86,7 +86,7 @@ RK_DEVICE void solve_small(u64 count, u64 num_dims, const u64 *info, u32 bits, c
 #pragma unroll 1
             for (u32 k = n; k-- > 0;) {
                 const T value = Divisor<T>::by(shared[k * wave_size + k]).quotient(own[k * wave_size]);
-                x[(matrix * n + k) * system.columns + right] = value;
+                store(x, (matrix * n + k) * system.columns + right, value);
 #pragma unroll 1
                 for (u32 i = 0; i < k; ++i) {
                     own[i * wave_size] = minus_product(own[i * wave_size], shared[i * wave_size + k], value);

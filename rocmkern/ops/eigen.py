@@ -12,6 +12,7 @@ from rocmkern.dtypes import complex64, complex128, int64, part_of
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_eigen
 from rocmkern.layout import Shape
+from rocmkern.ops import small
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.creation import eye
 from rocmkern.ops.elementwise import as_tensor, broadcast
@@ -162,8 +163,16 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
             return _triangular_first(a, full_matrices, a.shape)
         turned = _triangular_first(adjoint(a), full_matrices, a.shape)
         return SVDResult(adjoint(turned.Vh), turned.S, adjoint(turned.U))
+    kept = long if full_matrices else short
+    few = small.svd(a, kept, _check("svd", a.shape))
+    if few is not None:
+        return SVDResult(*few)
     u, vh = (empty((*batch, *shape), a.dtype, a.device) for shape in ((rows, left), (right, columns)))
-    return SVDResult(u, _singular("svd", a, u, vh, long if full_matrices else short), vh)
+    return SVDResult(u, _singular("svd", a, u, vh, kept), vh)
+
+
+def _check(operation: str, shape: Shape) -> CheckOfMatrices:
+    return CheckOfMatrices(operation, shape, *_SINGULAR)
 
 
 def _triangular_first(a: Tensor, full_matrices: bool, given: Shape) -> SVDResult:
@@ -183,7 +192,12 @@ def svdvals(x: Tensor, /) -> Tensor:
 
     Raises LinAlgError (a ValueError) for a matrix that is not finite.
     """
-    return _singular("svdvals", matrices("svdvals", x), None, None, 0)
+    return _values("svdvals", matrices("svdvals", x))
+
+
+def _values(operation: str, a: Tensor) -> Tensor:
+    few = small.svdvals(a, _check(operation, a.shape))
+    return _singular(operation, a, None, None, 0) if few is None else few
 
 
 def _singular(
@@ -199,7 +213,7 @@ def _singular(
     run = kernel(device, f"svd_{a.dtype.short}")
     checked(
         device,
-        CheckOfMatrices(operation, given or a.shape, *_SINGULAR),
+        _check(operation, given or a.shape),
         lambda status: run.run(
             plan.launch, count, rows, columns, kept, source.address, work.address, values.address, _address(u),
             _address(vh), status,
@@ -214,8 +228,13 @@ def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
 
     By default that is the dtype's epsilon times the longer side.
     """
-    u, s, vh = svd(x, full_matrices=False)
-    inverses = where(_above(s, x, rtol), divide(1, s), 0)
+    a = matrices("pinv", x)
+    cut = _cut(a, rtol)
+    few = small.pinv(a, cut, _check("pinv", a.shape)) if isinstance(cut, float) else None
+    if few is not None:
+        return few
+    u, s, vh = svd(a, full_matrices=False)
+    inverses = where(_above(s, cut), divide(1, s), 0)
     return matmul(multiply(adjoint(vh), cast(expand_dims(inverses, axis=-2), vh.dtype)), adjoint(u))
 
 
@@ -225,20 +244,28 @@ def matrix_rank(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
 
     By default that is the dtype's epsilon times the longer side.
     """
-    return sum(
-        _above(_singular("matrix_rank", matrices("matrix_rank", x), None, None, 0), x, rtol), axis=-1, dtype=int64
-    )
+    a = matrices("matrix_rank", x)
+    cut = _cut(a, rtol)
+    few = small.matrix_rank(a, cut, _check("matrix_rank", a.shape)) if isinstance(cut, float) else None
+    if few is not None:
+        return few
+    return sum(_above(_singular("matrix_rank", a, None, None, 0), cut), axis=-1, dtype=int64)
 
 
-def _above(s: Tensor, x: Tensor, rtol: Operand | None) -> Tensor:
-    """Which singular values of x count."""
+def _cut(a: Tensor, rtol: Operand | None) -> Operand:
+    """Up to how much of the largest singular value another counts as zero."""
+    if rtol is None:
+        rows, columns = a.shape[-2:]
+        return float(np.finfo(a.dtype.numpy).eps) * (rows if rows > columns else columns)
+    return float(rtol) if isinstance(rtol, (int, float)) else rtol
+
+
+def _above(s: Tensor, cut: Operand) -> Tensor:
+    """Which singular values count."""
     if not s.shape[-1]:
         return greater(s, 0)
-    rows, columns = x.shape[-2:]
-    if rtol is None:
-        rtol = float(np.finfo(s.dtype.numpy).eps) * (rows if rows > columns else columns)
-    cut = expand_dims(rtol, axis=-1) if isinstance(rtol, Tensor) else rtol
-    return greater(s, multiply(max(s, axis=-1, keepdims=True), cut))
+    each = expand_dims(cut, axis=-1) if isinstance(cut, Tensor) else cut
+    return greater(s, multiply(max(s, axis=-1, keepdims=True), each))
 
 
 # Along which axis of a matrix magnitudes are added, and which sum is the norm.
@@ -262,7 +289,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> 
     if ord is None or ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord in _BY_VALUES:
-        values = _singular("matrix_norm", matrices("matrix_norm", x), None, None, 0)
+        values = _values("matrix_norm", matrices("matrix_norm", x))
         result = _BY_VALUES[ord](expand_dims(values, axis=-1), axis=(-2, -1), keepdims=True)
     elif ord in _BY_SUMS:
         axis, chosen = _BY_SUMS[ord]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import COMPLEX, float32, float64, part_of
+from rocmkern.dtypes import COMPLEX, float32, float64, int64, part_of
 from rocmkern.kernels import plans_linalg
 from rocmkern.kernels.families.small import LANES, SIDE
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes, collapse
@@ -80,6 +80,63 @@ def qr(a: Tensor, width: int) -> tuple[Tensor, Tensor] | None:
         plan, *layout, bits, rows, columns, width, *_steps(a), a.address, q.address, r.address
     )
     return q, r
+
+
+def svd(a: Tensor, kept: int, check: CheckOfMatrices) -> tuple[Tensor, Tensor, Tensor] | None:
+    """U with `kept` vectors of the longer side, the singular values, and Vᴴ."""
+    batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
+    bits = _bits_of_values(a, kept)
+    if bits is None:
+        return None
+    wide = rows < columns
+    left, right = (rows, rows if wide else kept), (kept if wide else columns, columns)
+    u, vh = (empty((*batch, *shape), a.dtype, a.device) for shape in (left, right))
+    s = empty((*batch, min(rows, columns)), part_of(a.dtype), a.device)
+    _singular(a, bits, kept, 0.0, check, s.address, u.address, vh.address, 0, 0)
+    return u, s, vh
+
+
+def svdvals(a: Tensor, check: CheckOfMatrices) -> Tensor | None:
+    """The singular values."""
+    bits = _bits_of_values(a, 0)
+    if bits is None:
+        return None
+    s = empty((*a.shape[:-2], min(a.shape[-2:])), part_of(a.dtype), a.device)
+    _singular(a, bits, 0, 0.0, check, s.address, 0, 0, 0, 0)
+    return s
+
+
+def matrix_rank(a: Tensor, rtol: float, check: CheckOfMatrices) -> Tensor | None:
+    """How many singular values are above `rtol` times the largest."""
+    bits = _bits_of_values(a, 0)
+    if bits is None:
+        return None
+    above = empty(a.shape[:-2], int64, a.device)
+    _singular(a, bits, 0, rtol, check, 0, 0, 0, 0, above.address)
+    return above
+
+
+def pinv(a: Tensor, rtol: float, check: CheckOfMatrices) -> Tensor | None:
+    """The pseudo-inverses, in which the others count as zero."""
+    bits = _bits_of_values(a, 0)
+    if bits is None:
+        return None
+    inverse = empty((*a.shape[:-2], *reversed(a.shape[-2:])), a.dtype, a.device)
+    _singular(a, bits, 0, rtol, check, 0, 0, 0, inverse.address, 0)
+    return inverse
+
+
+def _bits_of_values(a: Tensor, kept: int) -> int | None:
+    short, long = sorted(a.shape[-2:])
+    return _bits(a.shape[:-2], long, max(short, kept)) if short else None
+
+
+def _singular(a: Tensor, bits: int, kept: int, rtol: float, check: CheckOfMatrices, *results: int) -> None:
+    """`results` are the addresses of what is wanted, in the kernel's order."""
+    device, layout = a.device, _stack(a.device, a.shape[:-2], a.strides[:-2])
+    plan, run = context(device).plan(plans_linalg.waves, layout[0], bits), kernel(device, f"small_svd_{a.dtype.short}")
+    sizes = (*layout, bits, *a.shape[-2:], kept, *_steps(a), rtol, a.address)
+    checked(device, check, lambda status: run.run(plan, *sizes, *results, status))
 
 
 def cross(a: Tensor, b: Tensor) -> Tensor | None:

@@ -92,3 +92,46 @@ def test_cross(device: Device, dtype: DType) -> None:
         assert_small(got - want, np.linalg.norm(x, axis=-1)[:, None] * np.linalg.norm(y), dtype, 1)
     else:
         np.testing.assert_array_equal(got, want)
+
+
+@EACH
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (16, 16)])
+def test_singular_values(device: Device, dtype: DType, shape: tuple[int, int]) -> None:
+    """Of full rank, of rank 1 and of 0, side by side in one wave: values, vectors that are orthonormal whatever the
+    rank, rank and pseudo-inverse, a launch each.
+    """
+    rows, columns = shape
+    thin = normal(dtype, rows, 1) @ normal(dtype, 1, columns)
+    x = np.stack([normal(dtype, *shape), thin, np.zeros_like(thin)])
+    a, wide = rk.asarray(x, device=device), exactly(x).astype(np.complex128 if dtype.is_complex else np.float64)
+    with rk.Trace() as trace:
+        (u, s, vh), values = linalg.svd(a), linalg.svdvals(a)
+        rank, inverse = linalg.matrix_rank(a), linalg.pinv(a)
+    assert launched(trace) == 4
+    largest = np.linalg.norm(x, axis=(-2, -1))[:, None, None]
+    want = np.linalg.svd(wide, compute_uv=False)
+    assert_small(s.numpy() - want, largest[..., 0], dtype, max(shape))
+    np.testing.assert_array_equal(s.numpy(), values.numpy())
+    left, right = exactly(u.numpy()), adjoint(exactly(vh.numpy()))
+    for vectors in (left, right):
+        assert_small(adjoint(vectors) @ vectors - np.eye(vectors.shape[-1]), 1, dtype, max(shape))
+    product = (left[..., : min(shape)] * exactly(s.numpy())[:, None]) @ adjoint(right)[:, : min(shape)]
+    assert_small(product - x, largest, dtype, max(shape))
+    assert rank.tolist() == [min(shape), 1, 0]
+    found = exactly(inverse.numpy())
+    assert (found[2] == 0).all()
+    bound = 8 * max(shape) * float(np.finfo(dtype.numpy).eps) * want[:2, 0] / np.array([want[0, -1], want[1, 0]])
+    error = np.abs(found[:2] @ exactly(x[:2]) @ found[:2] - found[:2]).max((-2, -1))
+    assert (error <= bound * np.abs(found[:2]).max((-2, -1))).all()
+    symmetric = exactly(x[:2]) @ found[:2]
+    assert (np.abs(symmetric - adjoint(symmetric)).max((-2, -1)) <= bound).all()
+
+
+def test_what_is_not_finite_is_told(device: Device) -> None:
+    """The third of three matrices that share a wave; the others have their values."""
+    x = np.stack([np.eye(3, dtype=np.float32)] * 3)
+    x[2, 1, 1] = np.inf
+    with pytest.raises(linalg.LinAlgError, match="pinv: matrix 2 of shape"):
+        linalg.pinv(rk.asarray(x, device=device)).numpy()
+    values = linalg.svdvals(rk.asarray(x[:2], device=device))
+    np.testing.assert_array_equal(values.numpy(), np.ones((2, 3)))

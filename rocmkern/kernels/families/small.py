@@ -13,11 +13,11 @@ from rocmkern.kernels.families.linalg import FACTORED
 SIDE: Final = 16  # rows of a matrix at most
 LANES: Final = 32  # columns at most of what a wave has of a matrix: every target's has as many lanes
 _U32, _U64 = dtypes.uint32, dtypes.uint64
-_LAYOUT: Final = (scalar("count"), scalar("num_dims"), source("info", _U64, nullable=True))
+_LAYOUT: Final = (scalar("num_dims"), source("info", _U64, nullable=True))
 
 
 def _spec(symbol: str, instance: str, *parameters: Parameter) -> KernelSpec:
-    return KernelSpec(symbol, "small", (*_LAYOUT, *parameters), instance)
+    return KernelSpec(symbol, "small", (scalar("count", _U32), *_LAYOUT, *parameters), instance)
 
 
 def _sizes(*names: str) -> Iterator[Parameter]:
@@ -41,15 +41,25 @@ def _qr(t: DType) -> KernelSpec:
     )  # fmt: skip
 
 
-def _cross(t: DType) -> KernelSpec:
+def _svd(t: DType) -> KernelSpec:
+    vectors = (result(name, t, nullable=True) for name in ("left", "right", "inverse"))
     return _spec(
-        f"cross_{t.short}", f"CROSS({t.short})", scalar("a_step"), scalar("b_step"), source("a", t), source("b", t),
-        result("out", t),
+        f"small_svd_{t.short}", f"SVD({t.short})", *_sizes("bits", "rows", "columns", "kept"), scalar("a_row"),
+        scalar("a_column"), scalar("rtol", dtypes.float64), source("a", t),
+        result("values", dtypes.part_of(t), nullable=True), *vectors, result("above", _U64, nullable=True),
+        Parameter("status", "inout", _U64),
     )  # fmt: skip
+
+
+def _cross(t: DType) -> KernelSpec:
+    parameters = (
+        scalar("numel"), *_LAYOUT, scalar("a_step"), scalar("b_step"), source("a", t), source("b", t), result("out", t),
+    )  # fmt: skip
+    return KernelSpec(f"cross_{t.short}", "small", parameters, f"CROSS({t.short})")
 
 
 FAMILY: Final = Family(
     "small",
     "linear algebra of few elements in one launch each",
-    (*map(_solve, FACTORED), *map(_qr, FACTORED), *map(_cross, FACTORED)),
+    (*map(_solve, FACTORED), *map(_qr, FACTORED), *map(_svd, FACTORED), *map(_cross, FACTORED)),
 )
