@@ -80,6 +80,28 @@ struct Cast {
     }
 };
 
+// Products of the elements up to and including each along the middle axis of (left, n, right), a line a thread.
+template <typename Z>
+RK_DEVICE void running_products(u64 lines, u64 n, u64 right, const Z *src, Z *dst) {
+#pragma unroll 1
+    for (u64 line = global_thread(); line < lines; line += global_threads()) {
+        const u64 left = right == 1 ? line : divide(line, right);
+        u64 at = left * n * right + (line - left * right);
+        Z total = src[at];
+        dst[at] = total;
+#pragma unroll 1
+        for (u64 i = 1; i < n; ++i) {
+            at += right;
+            total = product(total, src[at]);
+            dst[at] = total;
+        }
+    }
+}
+
+#define COMPLEX_PRODUCTS(T)                                                                   \
+    RK_KERNEL cumprod_##T(u64 lines, u64 n, u64 right, const T *src, T *dst) {                \
+        running_products(lines, n, right, src, dst);                                          \
+    }
 #define COMPLEX_UNARY(op, T, Out)                                             \
     RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, Out *out) {                   \
         const Space space = {numel, num_dims, info};                          \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod as product
+from typing import Final
 
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
@@ -12,6 +13,7 @@ from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.recorded import recorded
@@ -20,6 +22,8 @@ from rocmkern.ops.rows_binary import divide, multiply, not_equal, subtract
 from rocmkern.ops.rows_unary import sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
+
+_SHORT_LINE: Final = 256  # complex numbers that a thread multiplies one after the other
 
 
 def summing_dtype(dtype: DType) -> DType:
@@ -219,10 +223,18 @@ def _cumulative(name: str, op: str, x: Tensor, axis: int | None, dtype: DType | 
 
 
 def _scanned_complex(op: str, x: Tensor, at: int) -> Tensor:
-    """Running sums by their parts; running products of 1, 2, 4, … neighbours, each from two of half as many."""
+    """Running sums by their parts; running products of short lines by a thread each, of longer ones those of 1, 2, 4, …
+    neighbours, each from two of half as many.
+    """
     if op == "sum":
         return joined(scanned(op, packed(parts(x)), at), x.dtype)
-    result, reach, n = duplicate(x), 1, x.shape[at]
+    n = x.shape[at]
+    if n <= _SHORT_LINE:
+        source, result = packed(x), empty(x.shape, x.dtype, x.device)
+        lines, right = x.size // (n or 1), product(x.shape[at + 1 :])
+        kernel(x.device, f"cumprod_{x.dtype.short}")(lines, lines, n, right, source.address, result.address)
+        return result
+    result, reach = duplicate(x), 1
     while reach < n:
         first = result.view(result.layout.narrow(at, 0, reach))
         earlier, later = (result.view(result.layout.narrow(at, start, n - reach)) for start in (0, reach))

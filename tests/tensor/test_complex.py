@@ -66,6 +66,15 @@ def test_products_along_axes(data: st.DataObject, dtype: DType) -> None:
     close(got, np.concatenate([first, exact.cumprod(axis)], axis), dtype, bound)
 
 
+@BY_DTYPE
+@pytest.mark.parametrize("n", [256, 257])
+def test_products_along_long_lines(dtype: DType, n: int) -> None:
+    """One after the other, or by halves where a line is longer; of either side of the axis."""
+    x = np.exp(1j * np.random.default_rng(n).normal(size=(2, n, 3))).astype(dtype.numpy)
+    got = rk.cumulative_prod(rk.asarray(x), axis=1)
+    np.testing.assert_allclose(got.numpy(), x.astype(complex).cumprod(1), atol=n * 2 * np.finfo(x.dtype).eps)
+
+
 @given(st.data(), BOTH)
 def test_any_all_and_positions(data: st.DataObject, dtype: DType) -> None:
     """A number is true unless it is zero; NaN and -0.0 count as NumPy has them."""

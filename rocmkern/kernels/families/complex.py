@@ -6,7 +6,7 @@ from typing import Final
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
-from rocmkern.kernels.catalogue import LAYOUT, Family, KernelSpec, result, source
+from rocmkern.kernels.catalogue import LAYOUT, Family, KernelSpec, result, scalar, source
 
 _ARITHMETIC: Final = ("uneg", "uconj", "usqr")
 _PREDICATES: Final = ("uisnan", "uisinf", "uisfinite")
@@ -37,6 +37,12 @@ def _cast(s: DType, d: DType) -> KernelSpec:
     return KernelSpec(f"cast_{s.short}_{d.short}", "complex", parameters, f"COMPLEX_CAST({s.short}, {d.short})")
 
 
+def _products(t: DType) -> KernelSpec:
+    sizes = (scalar(name) for name in ("lines", "n", "right"))
+    parameters = (*sizes, source("src", t), result("dst", t))
+    return KernelSpec(f"cumprod_{t.short}", "complex", parameters, f"COMPLEX_PRODUCTS({t.short})")
+
+
 def _of(t: DType) -> tuple[KernelSpec, ...]:
     return (
         *(_unary(op, t, t) for op in (*_ARITHMETIC, *_FUNCTIONS)),
@@ -44,6 +50,7 @@ def _of(t: DType) -> tuple[KernelSpec, ...]:
         *(_unary(op, t, dtypes.uint8) for op in _PREDICATES),
         *(_binary(op, t, t) for op in ("badd", "bsub", "bmul", "bdiv", "bpow")),
         *(_binary(op, t, dtypes.uint8) for op in ("eq", "ne")),
+        _products(t),
     )
 
 
