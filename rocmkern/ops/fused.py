@@ -14,7 +14,7 @@ from rocmkern.kernels.families.fused import MOST_IN_ORDER, MOST_KEYS, MOST_UNIQU
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.layout import Layout, Shape, broadcast_layout, broadcast_shapes, contiguous
 from rocmkern.ops.casting import duplicate, packed
-from rocmkern.ops.elementwise import broadcast, same_device
+from rocmkern.ops.elementwise import same_device
 from rocmkern.ops.faults import under_check
 from rocmkern.ops.launch import Kernel, context, empty, encode, kernel, layout_info, word
 from rocmkern.ops.parts import from_words, words
@@ -249,36 +249,30 @@ def write_at(x: Tensor, at: tuple[AtAxis, ...], ids_shape: Shape, place: int, va
     return True
 
 
-def write_true(x: Tensor, mask: Tensor, values: Tensor) -> bool:
-    """Write values where a mask over the first axes is true, one for all or one for each; whether that was done.
-
-    Raises ShapeError, and writes nothing, where they are not as many.
+def write_true(x: Tensor, mask: Tensor, values: Tensor) -> Tensor | None:
+    """Write values where a mask over the first axes is true, one for all or one for each, or nothing where they are not
+    as many; the result is how many are true, of one for all nothing.
     """
     shape, n = x.shape[mask.ndim :], mask.ndim
     if not are_few(mask.size, x.size, values.size):
-        return False
+        return None
     extra = values.ndim - 1 - len(shape)
     if extra > 0 and values.shape[:extra] == (1,) * extra:
         values = values.view(values.layout.squeeze(tuple(range(extra))))
     each = values.shape[0] if values.ndim > len(shape) else 1
     tail = values.shape[-len(shape) :] if shape else ()
     if values.ndim > 1 + len(shape) or any(m not in (1, k) for m, k in zip(tail[::-1], shape[::-1], strict=False)):
-        return False
-    device, target = x.device, words(x)
+        return None
+    device, target, told = x.device, words(x), empty((int(each != 1),), uint64, x.device)
     source = words(duplicate(values) if values.memory is x.memory else values)
     wide = broadcast_layout(source.layout, (each, *target.shape[n:])).strides
-    memory = device.alloc(8)
     _by_bits("write_true", target).run(
         _one_block(device, mask.size), mask.size, *_layout(device, mask.shape, mask.strides, target.strides[:n]),
         prod(target.shape[n:]), *_layout(device, target.shape[n:], target.strides[n:], wide[1:]),
         *((_ANY_NUMBER, 0) if each == 1 else (each, word(wide[0]))), mask.address, source.address, target.address,
-        memory.address,
+        told.address,
     )  # fmt: skip
-    if each != 1:
-        found = _number_at(device, memory.address)
-        if found != each:
-            broadcast(values, (found, *shape))
-    return True
+    return told
 
 
 def repeat_each(x: Tensor, axis: int, times: Tensor, total: int) -> Tensor:
@@ -320,11 +314,11 @@ def nonzero(x: Tensor, *, flat: bool) -> tuple[Tensor, ...] | None:
         _one_block(x.device, size), size, *_layout(x.device, x.shape, x.strides), x.dtype.nonzero_bits, flat,
         x.address, memory.address, total,
     )  # fmt: skip
-    count = _number_at(x.device, total)
+    count = number_at(x.device, total)
     return tuple(Tensor(memory, int64, Layout((count,), (1,), axis * size), x.device) for axis in range(axes))
 
 
-def _number_at(device: Device, address: int) -> int:
+def number_at(device: Device, address: int) -> int:
     """What a kernel has counted."""
     answer = bytearray(8)
     device.driver.copy_to_host(memoryview(answer), address, 0)
@@ -349,7 +343,7 @@ def select_true(x: Tensor, mask: Tensor) -> Tensor | None:
     _by_bits("select_true", source).run(
         _one_block(x.device, mask.size), mask.size, right, chosen.address, source.address, memory.address, total
     )
-    count = _number_at(x.device, total)
+    count = number_at(x.device, total)
     return Tensor(memory, x.dtype, contiguous((count, *rest)), x.device)
 
 
@@ -387,7 +381,7 @@ def _unique(x: Tensor, indices: int, inverse: int, counts: int) -> Tensor:
     kernel(device, f"unique_{x.dtype.short}").run(
         _one_block(device, x.size), x.size, source.address, memory.address, indices, inverse, counts, total
     )
-    return Tensor(memory, x.dtype, contiguous((_number_at(device, total),)), device)
+    return Tensor(memory, x.dtype, contiguous((number_at(device, total),)), device)
 
 
 def is_among(sought: Tensor, given: Tensor, *, invert: bool) -> Tensor | None:

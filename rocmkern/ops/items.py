@@ -139,7 +139,10 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
         return
     if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
         same_device("index", x.device, key)
-        if fused.write_true(x, key, source):
+        told = _recorded_true(x, key, source)
+        if told is not None:
+            if told.size:
+                _fit(source, (fused.number_at(x.device, told.address), *x.shape[key.ndim :]))
             return
     given = key if isinstance(key, tuple) else (key,)
     dtypes = [e.dtype for e in given if isinstance(e, Tensor)]
@@ -160,6 +163,7 @@ def _put(x: Tensor, key: Any, source: Tensor) -> None:
         _scatter(selected, packed(fitting), unique=selected.unique or source.size == 1)
 
 
+_recorded_true: Final = recorded(fused.write_true)
 _recorded_put: Final = recorded(_put)  # of a key without masks
 
 

@@ -378,10 +378,13 @@ def test_reading_many_at_indices_is_one_launch_too() -> None:
 
 
 def test_writing_many_at_indices_is_a_copy_and_a_launch() -> None:
-    """It checks the int64 indices that it writes at."""
+    """It checks the int64 indices that it writes at; where blocks hold the columns, it is the launch alone."""
     m, ids = rk.reshape(rk.arange(12.0), (3, 4)), rk.asarray([[2, 0, 1, -1]])
     with as_of_many(), pytest.MonkeyPatch.context() as patch:
+        assert_launches(1, lambda: rk.scatter_add(m, ids, m[:1], axis=0))
+        patch.setattr(scatter, "_TOO_LONG", 0)
         patch.setattr(scatter, "_ENOUGH_COLUMNS", 1)
+        prepared.forget()
         assert_launches(2, lambda: rk.scatter(m, ids, m[:1], axis=0))
         assert_launches(2, lambda: rk.scatter_add(m, ids, m[:1], axis=0))
         assert_launches(2, lambda: rk.index_copy(m, ids[0], m, axis=1))

@@ -94,7 +94,7 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.median(o.x, axis=0), lambda o: rk.quantile(o.x, 0.3), lambda o: rk.kron(o.x, o.three),
     lambda o: rk.einsum("ij,kj->ki", o.x, o.z), lambda o: put(o.x, (o.each[0] % 3, o.each[1]), 2.5),
     lambda o: put(o.z, (slice(None), o.each[1, :2]), o.y[:, :2]),
-    lambda o: rk.where(o.x, o.each, 2.5),
+    lambda o: rk.where(o.x, o.each, 2.5), lambda o: put(o.x, o.three > 0, o.row),
     lambda o: rk.fft.fft(o.z, n=5), lambda o: rk.fft.ifft(o.z.T), lambda o: rk.fft.fft2(o.z),
     lambda o: rk.fft.ifft2(o.z), lambda o: rk.fft.fftn(o.x, s=(3, 17), axes=(0, 1)), lambda o: rk.fft.ifftn(o.z),
     lambda o: rk.fft.rfft(o.x, axis=0), lambda o: rk.fft.irfft(o.z), lambda o: rk.fft.rfftn(o.x),
