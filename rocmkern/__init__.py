@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rocmkern.drivers import *
     from rocmkern.dtypes import *
     from rocmkern.kernels.cache import *
+    from rocmkern.ops.arranged import *
     from rocmkern.ops.composed import *
     from rocmkern.ops.conv import *
     from rocmkern.ops.creation import *
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from rocmkern.ops.rows_binary import *
     from rocmkern.ops.rows_unary import *
     from rocmkern.ops.scatter import *
+    from rocmkern.ops.series import *
     from rocmkern.ops.sets import *
     from rocmkern.ops.sorting import *
     from rocmkern.ops.specialized import *
+    from rocmkern.ops.statistics import *
     from rocmkern.ops.tuned import *
     from rocmkern.packages import *
     from rocmkern.quant import *
@@ -56,6 +59,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory", "Stream",
         "Trace", "default_device", "devices",
     ),
+    "ops.arranged": ("argwhere", "diag", "hstack", "sliding_window_view", "unravel_index", "vstack"),
     "ops.composed": ("clip", "conj", "imag", "positive", "real", "tril", "triu"),
     "ops.conv": (
         "avg_pool2d", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "interpolate", "max_pool2d",
@@ -100,8 +104,13 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
     ),
     "ops.scatter": ("index_add", "index_copy", "scatter", "scatter_add"),
+    "ops.series": ("convolve", "correlate", "gradient", "interp", "polyval", "trapezoid"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "ops.specialized": ("jit_kernels",),
+    "ops.statistics": (
+        "average", "corrcoef", "cov", "histogram", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar",
+        "percentile",
+    ),
     "ops.tuned": ("explain_tuned", "use_tuned"),
     "ops.sorting": ("argsort", "sort", "top_k"),
     "packages": (
@@ -116,15 +125,17 @@ _HOME = {name: f"rocmkern.{module}" for module, names in _NAMES.items() for name
 # What other libraries call what is here under the standard's name: `import rocmkern as np` says where to look.
 _ELSEWHERE = {
     "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
-    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "ascontiguousarray": "contiguous",
-    "cat": "concat", "concatenate": "concat", "conjugate": "conj", "cross": "linalg.cross",
-    "cumprod": "cumulative_prod",
-    "cumsum": "cumulative_sum", "det": "linalg.det", "diagonal": "linalg.diagonal",
-    "from_numpy": "asarray", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "mod": "remainder",
-    "mm": "matmul", "ndarray": "Tensor", "norm": "linalg.vector_norm", "outer": "linalg.outer",
-    "permute": "permute_dims", "power": "pow", "right_shift": "bitwise_right_shift",
-    "topk": "top_k", "trace": "linalg.trace", "transpose": "permute_dims", "true_divide": "divide",
-    "unique": "unique_values", "unsqueeze": "expand_dims",
+    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "argpartition": "argsort",
+    "around": "round", "ascontiguousarray": "contiguous", "bitwise_not": "bitwise_invert", "bmm": "matmul",
+    "cat": "concat", "clamp": "clip", "concatenate": "concat", "conjugate": "conj", "cross": "linalg.cross",
+    "cumprod": "cumulative_prod", "cumsum": "cumulative_sum", "det": "linalg.det", "diagonal": "linalg.diagonal",
+    "digitize": "searchsorted", "fix": "trunc", "fliplr": "flip", "flipud": "flip", "from_numpy": "asarray",
+    "identity": "eye", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "lstsq": "linalg.lstsq",
+    "mm": "matmul", "mod": "remainder", "ndarray": "Tensor", "norm": "linalg.norm", "outer": "linalg.outer",
+    "partition": "sort", "permute": "permute_dims", "power": "pow", "rand": "random.default_rng",
+    "randn": "random.default_rng", "right_shift": "bitwise_right_shift", "rint": "round", "topk": "top_k",
+    "trace": "linalg.trace", "transpose": "permute_dims", "true_divide": "divide", "unique": "unique_values",
+    "unsqueeze": "expand_dims",
 }  # fmt: skip
 
 _EXTENSIONS = ("fft", "linalg", "random")  # modules of their own

@@ -229,12 +229,12 @@ def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     By default that is the dtype's epsilon times the longer side.
     """
     a = matrices("pinv", x)
-    cut = _cut(a, rtol)
+    cut = cut_of(a, rtol)
     few = small.pinv(a, cut, _check("pinv", a.shape)) if isinstance(cut, float) else None
     if few is not None:
         return few
     u, s, vh = svd(a, full_matrices=False)
-    inverses = where(_above(s, cut), divide(1, s), 0)
+    inverses = where(above(s, cut), divide(1, s), 0)
     return matmul(multiply(adjoint(vh), cast(expand_dims(inverses, axis=-2), vh.dtype)), adjoint(u))
 
 
@@ -245,14 +245,14 @@ def matrix_rank(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     By default that is the dtype's epsilon times the longer side.
     """
     a = matrices("matrix_rank", x)
-    cut = _cut(a, rtol)
+    cut = cut_of(a, rtol)
     few = small.matrix_rank(a, cut, _check("matrix_rank", a.shape)) if isinstance(cut, float) else None
     if few is not None:
         return few
-    return sum(_above(_singular("matrix_rank", a, None, None, 0), cut), axis=-1, dtype=int64)
+    return sum(above(_singular("matrix_rank", a, None, None, 0), cut), axis=-1, dtype=int64)
 
 
-def _cut(a: Tensor, rtol: Operand | None) -> Operand:
+def cut_of(a: Tensor, rtol: Operand | None) -> Operand:
     """Up to how much of the largest singular value another counts as zero."""
     if rtol is None:
         rows, columns = a.shape[-2:]
@@ -260,7 +260,7 @@ def _cut(a: Tensor, rtol: Operand | None) -> Operand:
     return float(rtol) if isinstance(rtol, (int, float)) else rtol
 
 
-def _above(s: Tensor, cut: Operand) -> Tensor:
+def above(s: Tensor, cut: Operand) -> Tensor:
     """Which singular values count."""
     if not s.shape[-1]:
         return greater(s, 0)

@@ -102,7 +102,13 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.fft.rfft2(o.x), lambda o: rk.fft.irfft2(o.z), lambda o: rk.fft.fftshift(o.z),
     lambda o: rk.fft.ifftshift(o.x), lambda o: rk.meshgrid(o.row, o.three),
     lambda o: rk.linalg.cross(o.y[:, :3], o.three), lambda o: rk.roll(o.x, (1, -2), axis=(0, 1)),
-    lambda o: rk.tile(o.z, (2, 1)),
+    lambda o: rk.tile(o.z, (2, 1)), lambda o: rk.average(o.x, axis=1, weights=o.row), lambda o: rk.cov(o.x),
+    lambda o: rk.corrcoef(o.z, o.z[::-1]), lambda o: rk.nansum(o.x), lambda o: rk.nanmean(o.x, axis=0),
+    lambda o: rk.nanvar(o.z), lambda o: rk.nanstd(o.x, correction=1), lambda o: rk.nanmax(o.x, axis=1),
+    lambda o: rk.nanmin(o.each), lambda o: rk.convolve(o.row, o.three), lambda o: rk.correlate(o.each[0], o.each[1]),
+    lambda o: rk.gradient(o.x), lambda o: rk.trapezoid(o.x, o.row), lambda o: rk.interp(o.x, o.row, o.row, left=0.0),
+    lambda o: rk.hstack((o.x, o.x)), lambda o: rk.vstack((o.x, o.row)), lambda o: rk.linalg.norm(o.x, 1, axis=(1, 0)),
+    lambda o: rk.linalg.cond(o.square), lambda o: rk.linalg.lstsq(o.x, o.x),
 )  # fmt: skip
 
 

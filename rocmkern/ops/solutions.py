@@ -1,0 +1,79 @@
+"""What NumPy's linear algebra has beyond the standard: norms by one name, condition numbers, least squares."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocmkern.errors import ShapeError
+from rocmkern.layout import Axes, normal_axes
+from rocmkern.ops.casting import cast
+from rocmkern.ops.eigen import Order, above, cut_of, matrix_norm, svd, svdvals
+from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.factors import inv
+from rocmkern.ops.indexing import where
+from rocmkern.ops.linear import matmul
+from rocmkern.ops.manipulation import expand_dims, moveaxis, squeeze
+from rocmkern.ops.matrices import adjoint, matrices, vector_norm
+from rocmkern.ops.recorded import recorded
+from rocmkern.ops.reduction import sum
+from rocmkern.ops.rows_unary import abs, square
+from rocmkern.tensor import Operand, Tensor
+
+
+class LstsqResult(NamedTuple):
+    """The solution, the sums of squares that it leaves over, the rank and the singular values of the matrix."""
+
+    x: Tensor
+    residuals: Tensor
+    rank: Tensor
+    S: Tensor
+
+
+@recorded
+def norm(x: Tensor, /, ord: Order = None, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """`vector_norm` along one axis, `matrix_norm` over two; by default the root of the sum of all squares, or of
+    vectors and matrices the norm that `ord` names.
+    """
+    ndim = as_tensor("norm", x).ndim
+    axes = normal_axes(axis, ndim, "norm")
+    if axis is None and ord is None:
+        return vector_norm(x, keepdims=keepdims)
+    if len(axes) == 1 and not isinstance(ord, str):
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise ShapeError(f"norm: ord {ord!r} along {len(axes)} axes; name one for vectors or two for matrices")
+    found = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord, keepdims=keepdims)
+    return moveaxis(found, (-2, -1), axes) if keepdims else found
+
+
+@recorded
+def cond(x: Tensor, /, ord: Order = None) -> Tensor:
+    """The condition numbers of matrices: the largest singular value over the smallest, for an `ord` other than 2 and -2
+    the product of the norms of the matrix and its inverse, for which it is square.
+    """
+    if ord not in (None, 2, -2):
+        return matrix_norm(x, ord=ord) * matrix_norm(inv(x), ord=ord)
+    s = svdvals(x)
+    if not s.shape[-1]:
+        raise ShapeError(f"cond: a matrix of shape {x.shape[-2:]}; it takes matrices that hold something")
+    return s[..., -1] / s[..., 0] if ord == -2 else s[..., 0] / s[..., -1]
+
+
+@recorded
+def lstsq(a: Tensor, b: Tensor, /, *, rtol: Operand | None = None) -> LstsqResult:
+    """The x of the smallest norm among those that make the norm of a·x - b smallest. Singular values of `a` count as in
+    `pinv`; a vector b is one right-hand side.
+    """
+    right = expand_dims(b, axis=-1) if as_tensor("lstsq", b).ndim == 1 else b
+    if as_tensor("lstsq", a).ndim < 2 or right.ndim < 2 or a.shape[-2] != right.shape[-2]:
+        raise ShapeError(f"lstsq: shapes {a.shape} and {b.shape}; give as many right-hand sides' rows as equations")
+    values = matrices("lstsq", a)
+    u, s, vh = svd(values, full_matrices=False)
+    counts = above(s, cut_of(values, rtol))
+    inverses = cast(expand_dims(where(counts, 1 / s, 0), axis=-1), vh.dtype)
+    x = matmul(adjoint(vh), matmul(adjoint(u), right) * inverses)
+    left = sum(square(abs(matmul(values, x) - right)), axis=-2)
+    rank = sum(counts, axis=-1)
+    if b.ndim == 1:
+        x, left = squeeze(x, axis=-1), squeeze(left, axis=-1)
+    return LstsqResult(x, left, rank, s)
