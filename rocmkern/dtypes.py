@@ -15,7 +15,10 @@ Kind = Literal["bool", "unsigned", "signed", "float", "complex"]
 
 @frozen(eq=False, repr=False)
 class DType:
-    """An element type: `name` is the array API's (`float32`), `short` the kernels' (`f32`)."""
+    """An element type: `name` is the array API's (`float32`), `short` the kernels' (`f32`).
+
+    It equals what `dtype` makes it of: its names, NumPy's dtype and scalar type.
+    """
 
     name: str
     short: str
@@ -48,6 +51,18 @@ class DType:
             part = part_of(self)
             return (part.nonzero_bits << part.bits) | part.nonzero_bits
         return (1 << (self.bits - self.is_float)) - 1
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is DType:
+            return self is other
+        if not isinstance(other, str | np.dtype | type):
+            return NotImplemented
+        try:
+            return dtype(other) is self
+        except DTypeError:
+            return False
+
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"rocmkern.{self.name}"

@@ -93,3 +93,14 @@ def test_kinds_partition_the_dtypes() -> None:
     parts = [KINDS[k] for k in ("bool", "signed integer", "unsigned integer", "real floating", "complex floating")]
     assert sorted(d.name for p in parts for d in p) == sorted(d.name for d in dtypes.ALL)
     assert KINDS["numeric"] == frozenset(dtypes.ALL) - KINDS["bool"]
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_a_dtype_equals_its_names_and_numpys(dtype: dtypes.DType) -> None:
+    """On either side, where comparing identities would say no without a word; others are other ones, and no error."""
+    for same in (dtype, dtype.name, dtype.short, dtype.numpy, dtype.numpy.type):
+        assert dtype == same and same == dtype
+    others = [d for d in dtypes.ALL if d is not dtype]
+    for other in (*others, *(d.name for d in others), *(d.numpy for d in others), "float33", None, 1, object, [dtype]):
+        assert dtype != other and other != dtype
+    assert {dtype: 1}[dtypes.BY_NAME[dtype.name]] == 1
