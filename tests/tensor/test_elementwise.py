@@ -128,6 +128,17 @@ def test_the_truth_of_any_two(data: st.DataObject) -> None:
     assert_same(rk.logical_not(t1), x1 == 0)
 
 
+def test_the_truth_of_zeros_and_of_what_is_small() -> None:
+    """A sign makes no zero true; a part that is not zero does, however small, and NaN."""
+    parts = (0.0, -0.0, 1e-45, np.nan)
+    z = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
+    small = np.array([0, -0.0, 6e-8, -6e-8, np.nan, np.inf] * 2, np.float16)
+    for x, other in ((z, np.arange(16) % 3), (small, np.arange(12, dtype=np.int16) - 6)):
+        for name in ("logical_and", "logical_or", "logical_xor"):
+            assert_same(getattr(rk, name)(rk.asarray(x), rk.asarray(other)), getattr(np, name)(x, other))
+        assert_same(rk.logical_not(rk.asarray(x)), np.logical_not(x))
+
+
 def reference(name: str, dtype: DType, x1: Any, x2: Any) -> Any:
     """NumPy's result, or ours where the policy says another: integers over zero give 0."""
     if name == "nextafter" and dtype.short in ("bf16", "f8_e4m3"):

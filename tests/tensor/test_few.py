@@ -15,7 +15,7 @@ import rocmkern as rk
 from rocmkern.dtypes import DType
 from rocmkern.errors import ShapeError
 from rocmkern.ops import fused, linear, prepared, rows, scatter
-from tests.tensor.arrays import Array, arrays, assert_same, laid_out
+from tests.tensor.arrays import Array, arrays, assert_same, laid_out, relaid
 
 DTYPES = st.sampled_from([rk.uint8, rk.float16, rk.float32, rk.int64, rk.complex64, rk.complex128])
 REALS = st.sampled_from([rk.bool, rk.float32, rk.int64, rk.float8_e4m3])
@@ -135,8 +135,10 @@ def test_setting_items_in_place(data: st.DataObject) -> None:
 def test_setting_what_a_mask_chooses(data: st.DataObject) -> None:
     """A value for each, one for all, a part of the tensor itself; of another number nothing is written."""
     dtype = data.draw(DTYPES)
-    x, values = data.draw(arrays(dtype, (6, 4, 2))), data.draw(laid_out(dtype, (12, 2)))[0]
-    mask, chosen = data.draw(laid_out(rk.bool, data.draw(st.sampled_from([(3,), (3, 4)]))))
+    x, lines = (np.arange(start, end).astype(dtype.numpy).reshape(-1, 2) for start, end in ((30, 78), (0, 24)))
+    x, values = x.reshape(6, 4, 2), data.draw(relaid(lines))[0]
+    shape, rng = data.draw(st.sampled_from([(3,), (3, 4)])), np.random.default_rng(data.draw(st.integers(0, 99)))
+    mask, chosen = data.draw(relaid(rng.random(shape) < 0.6))
     count, rest = int(chosen.sum()), (4, 2)[chosen.ndim - 1 :]
     each = rk.reshape(values, (3, 4, 2))[:count] if len(rest) == 2 else values[:count]
     for into in (each, values[:1], values[0], values[:1, :1], rk.reshape(each, (1, *each.shape)), values[0, 0]):
