@@ -1,4 +1,5 @@
 // quantized: ggml's block formats: dequantize, select rows, quantize, and multiply by vectors, matrices and experts.
+#include "quantized/bands.hpp"
 #include "quantized/formats.hpp"
 #include "quantized/matmul.hpp"
 #include "quantized/matvec.hpp"
@@ -56,12 +57,30 @@
 
 // Vectors of f32, f16 or bf16 (kind 0, 1, 2), of `values` values that zeros fill up to `columns`; dst is of their type.
 #define MULTIPLY_VALUES(symbol, format, most_vectors, rows_per_wave, unroll)                                          \
-    RK_BLOCKS_KERNEL(rk::quantized::vector_threads<most_vectors>, rk::quantized::vector_blocks<most_vectors>) symbol( \
+    RK_BLOCKS_KERNEL(256, 4) symbol(                                                                                  \
         const rk::u8 *w, const rk::u8 *x, rk::u8 *dst, rk::i32 columns, rk::i32 rows, rk::i32 vectors,                \
         rk::i32 values, rk::i32 kind) {                                                                               \
         rk::quantized::multiply_values<rk::quantized::format, most_vectors, rows_per_wave, unroll>(                   \
             w, {x, rk::u32(values), rk::u32(vectors), rk::u32(kind)}, dst,                                            \
             {rk::u32(columns), rk::u64(rows), rk::u64(rows)});                                                        \
+    }
+
+// Vectors as MULTIPLY_VALUES takes them, to slabs.
+#define PREPARE_VECTORS(symbol)                                                                                       \
+    RK_BLOCK_KERNEL(256) symbol(const rk::u8 *x, rk::u8 *y, rk::i32 values, rk::i32 vectors, rk::i32 slabs,           \
+                                rk::i32 kind) {                                                                       \
+        rk::quantized::prepare({x, rk::u32(values), rk::u32(vectors), rk::u32(kind)},                                 \
+                               reinterpret_cast<rk::quantized::Slab *>(y), rk::u32(slabs));                           \
+    }
+
+// Slabs of vectors; dst is of the type that `kind` says.
+#define MULTIPLY_PREPARED(symbol, format, most_vectors, rows_per_wave, unroll)                                        \
+    RK_BLOCKS_KERNEL(rk::quantized::BAND_THREADS, rk::quantized::BAND_BLOCKS) symbol(                                 \
+        const rk::u8 *w, const rk::u8 *y, rk::u8 *dst, rk::i32 columns, rk::i32 rows, rk::i32 vectors,                \
+        rk::i32 kind) {                                                                                               \
+        rk::quantized::multiply_prepared<rk::quantized::format, most_vectors, rows_per_wave, unroll>(                 \
+            w, {reinterpret_cast<const rk::quantized::Slab *>(y)}, dst,                                               \
+            {rk::u32(columns), rk::u64(rows), rk::u64(rows)}, rk::u32(vectors), rk::u32(kind));                       \
     }
 
 #define MULTIPLY_MATRICES(symbol, format)                                                                             \

@@ -121,13 +121,6 @@ struct Floats {
 template <u32 VECTORS>
 constexpr u32 staged_units = VECTORS == 1 ? 512 : (VECTORS == 2 ? 4 : VECTORS <= 4 ? 2 : 1) * 64 * staging_factor;
 
-// The most threads of a block, and on NVPTX the blocks of a multiprocessor. Where a block holds eight vectors of twice the
-// columns, it also quantizes them for twice the waves.
-template <u32 VECTORS>
-constexpr u32 vector_threads = VECTORS == 8 ? 256 * staging_factor : 256;
-template <u32 VECTORS>
-constexpr u32 vector_blocks = VECTORS <= 2 ? 4 : VECTORS == 4 ? 3 : 1;
-
 template <typename F, u32 VECTORS>
 struct Staged {
     static constexpr u32 UNITS = staged_units<VECTORS>;

@@ -6,6 +6,9 @@
 //                          4 N, and N is 1 or 4
 //   scale(block, p)        the scale of position p, rounded to f32 as the reference rounds it; so is minimum(block, p)
 //   ONE_SCALE              both halves of a unit have the same scale and minimum
+//   GROUP                  how many values in a row have one scale and one minimum: 16 or 32
+//   factor(block), whole(block, p)      of blocks of 256: what the scale is the product of, the second a whole number
+//   minimum_factor, whole_minimum       and the minimum
 //   place(unit, half)      where the 16 values of one half of a unit start. A unit is the 32 values that one thread
 //                          takes: the two halves share their bytes where a byte holds values that lie far apart
 #pragma once
@@ -45,6 +48,11 @@ RK_DEVICE f32 f32_at(const u8 *at) {
     f32 value;
     __builtin_memcpy(&value, at, sizeof value);
     return value;
+}
+
+// Byte i, without a conversion: as the lowest bits of 2^23 and it.
+RK_DEVICE f32 byte_as_f32(u32 word, u32 i) {
+    return bit_cast<f32>(byte_permute(0x4b000000u, word, 0x07040400u | i)) - 0x1p23f;
 }
 
 template <u32 N>
@@ -106,7 +114,7 @@ RK_DEVICE Words<N> looked_up(u32 t0, u32 t1, u32 t2, u32 t3, Words<N> index) {
 }
 
 struct HalvesOf32 {
-    static constexpr u32 VALUES = 32, OFFSET = 0;
+    static constexpr u32 VALUES = 32, OFFSET = 0, GROUP = 32;
     static constexpr bool ONE_SCALE = true;
     RK_DEVICE static u32 place(u32, u32 half) { return 16 * half; }
 };
@@ -204,7 +212,7 @@ struct MXFP4 : HalvesOf32 {
 };
 
 struct BlockOf256 {
-    static constexpr u32 VALUES = 256, OFFSET = 0;
+    static constexpr u32 VALUES = 256, OFFSET = 0, GROUP = 16;
     static constexpr bool ONE_SCALE = false;
 };
 
@@ -218,10 +226,12 @@ struct Q2_K : BlockOf256 {
     RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
         return fields<3>(words<N, BYTES>(block + 16 + p / 128 * 32 + p % 32), p / 32 % 4 * 2);
     }
-    RK_DEVICE static f32 scale(const u8 *block, u32 p) { return half_at(block + 80) * f32(block[p / 16] & 15); }
-    RK_DEVICE static f32 minimum(const u8 *block, u32 p) {
-        return half_at(block + 82) * f32(block[p / 16] >> 4);
-    }
+    RK_DEVICE static f32 factor(const u8 *block) { return half_at(block + 80); }
+    RK_DEVICE static f32 whole(const u8 *block, u32 p) { return f32(block[p / 16] & 15); }
+    RK_DEVICE static f32 minimum_factor(const u8 *block) { return half_at(block + 82); }
+    RK_DEVICE static f32 whole_minimum(const u8 *block, u32 p) { return f32(block[p / 16] >> 4); }
+    RK_DEVICE static f32 scale(const u8 *block, u32 p) { return factor(block) * whole(block, p); }
+    RK_DEVICE static f32 minimum(const u8 *block, u32 p) { return minimum_factor(block) * whole_minimum(block, p); }
 };
 
 struct Q3_K : BlockOf256 {
@@ -233,12 +243,14 @@ struct Q3_K : BlockOf256 {
         const Words<N> low = fields<3>(words<N, BYTES>(block + 32 + p / 128 * 32 + p % 32), p / 32 % 4 * 2);
         return stacked<2>(low, fields<1>(words<N, BYTES>(block + p % 32), p / 32));
     }
-    RK_DEVICE static f32 scale(const u8 *block, u32 p) {
+    RK_DEVICE static f32 factor(const u8 *block) { return half_at(block + 108); }
+    RK_DEVICE static f32 whole(const u8 *block, u32 p) {
         const u32 group = p / 16;
         const u32 low = block[96 + group % 8] >> (group / 8 * 4) & 15;
         const u32 high = block[104 + group % 4] >> (group / 4 * 2) & 3;
-        return half_at(block + 108) * f32(i32(low | high << 4) - 32);
+        return f32(i32(low | high << 4) - 32);
     }
+    RK_DEVICE static f32 scale(const u8 *block, u32 p) { return factor(block) * whole(block, p); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
 
@@ -246,6 +258,7 @@ struct Q3_K : BlockOf256 {
 // first four scales (minima) are the low 6 bits of the second (third) word's bytes, the others have their low 4 bits in
 // the fourth word and their high 2 bits on top of the second (third).
 struct PackedScales : BlockOf256 {
+    static constexpr u32 GROUP = 32;
     static constexpr bool HAS_MINIMUM = true;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit / 2 * 64 + unit % 2 * 16 + half * 32; }
     RK_DEVICE static Words<4> header(const u8 *block) { return words<4, 16>(block); }
@@ -254,6 +267,20 @@ struct PackedScales : BlockOf256 {
         const u32 column = group % 4 * 8, own = own_word >> column, shared = shared_word >> (column + nibble);
         return group < 4 ? own & 0x3f3fu : (shared & 0x0f0fu) | (own >> 2 & 0x3030u);
     }
+    // Four neighbouring groups' numbers, a byte each, one of which is p's.
+    RK_DEVICE static u32 four(u32 own, u32 shared, u32 p) {
+        return p < 128 ? own & 0x3f3f3f3fu : (shared & 0x0f0f0f0fu) | (own >> 2 & 0x30303030u);
+    }
+    RK_DEVICE static f32 whole(const u8 *block, u32 p) {
+        const Words<4> h = header(block);
+        return byte_as_f32(four(h.lane[1], h.lane[3], p), p / 32 % 4);
+    }
+    RK_DEVICE static f32 whole_minimum(const u8 *block, u32 p) {
+        const Words<4> h = header(block);
+        return byte_as_f32(four(h.lane[2], h.lane[3] >> 4, p), p / 32 % 4);
+    }
+    RK_DEVICE static f32 factor(const u8 *block) { return low_half(header(block).lane[0]); }
+    RK_DEVICE static f32 minimum_factor(const u8 *block) { return low_half(header(block).lane[0] >> 16); }
     RK_DEVICE static f32 scale(const u8 *block, u32 p) {
         const Words<4> h = header(block);
         const u32 two = six_bits(h.lane[1], h.lane[3], p / 64 * 2, 0);
@@ -292,9 +319,9 @@ struct Q6_K : BlockOf256 {
         const Words<N> low = nibbles(words<N, BYTES>(block + p / 128 * 64 + p % 64), p / 64 % 2 * 4);
         return stacked<4>(low, fields<3>(words<N, BYTES>(block + 128 + p / 128 * 32 + p % 32), p / 32 % 4 * 2));
     }
-    RK_DEVICE static f32 scale(const u8 *block, u32 p) {
-        return half_at(block + 208) * f32(i8(block[192 + p / 16]));
-    }
+    RK_DEVICE static f32 factor(const u8 *block) { return half_at(block + 208); }
+    RK_DEVICE static f32 whole(const u8 *block, u32 p) { return f32(i8(block[192 + p / 16])); }
+    RK_DEVICE static f32 scale(const u8 *block, u32 p) { return factor(block) * whole(block, p); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
 
@@ -310,19 +337,21 @@ struct Q8_K : BlockOf256 {
 };
 
 struct IQ4_XS : BlockOf256 {
-    static constexpr u32 BYTES = 136;
+    static constexpr u32 BYTES = 136, GROUP = 32;
     static constexpr bool HAS_MINIMUM = false;
     RK_DEVICE static u32 place(u32 unit, u32 half) { return unit * 32 + half * 16; }
     template <u32 N>
     RK_DEVICE static Words<N> levels(const u8 *block, u32 p) {
         return IQ4_NL::table(nibbles(words<N, BYTES>(block + 8 + p / 32 * 16 + p % 16), p / 16 % 2 * 4));
     }
-    RK_DEVICE static f32 scale(const u8 *block, u32 p) {
+    RK_DEVICE static f32 factor(const u8 *block) { return half_at(block); }
+    RK_DEVICE static f32 whole(const u8 *block, u32 p) {
         const u32 group = p / 32;
         const u32 low = block[4 + group / 2] >> (group % 2 * 4) & 15;
         const u32 high = (block[2] | block[3] << 8) >> (group * 2) & 3;
-        return half_at(block) * f32(i32(low | high << 4) - 32);
+        return f32(i32(low | high << 4) - 32);
     }
+    RK_DEVICE static f32 scale(const u8 *block, u32 p) { return factor(block) * whole(block, p); }
     RK_DEVICE static f32 minimum(const u8 *, u32) { return 0; }
 };
 

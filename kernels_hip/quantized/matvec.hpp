@@ -348,20 +348,22 @@ RK_DEVICE void multiply_blocks(const u8 *matrix, const Blocks &vectors, f32 *out
     });
 }
 
+RK_DEVICE void store_as(u32 kind, u8 *out, u64 i, f32 value) {
+    if (kind == F32) {
+        reinterpret_cast<f32 *>(out)[i] = value;
+    } else if (kind == F16) {
+        reinterpret_cast<f16 *>(out)[i] = narrow<f16>(value);
+    } else {
+        reinterpret_cast<bf16 *>(out)[i] = narrow<bf16>(value);
+    }
+}
+
 // Up to VECTORS vectors of floats, sums of their type.
 template <typename F, u32 VECTORS, u32 ROWS, u32 UNROLL>
 RK_DEVICE void multiply_values(const u8 *matrix, const Floats &vectors, u8 *out, const MatrixShape &shape) {
     multiply_rows<F, VECTORS, ROWS, UNROLL>(matrix, vectors, shape, [=](u32 v, u64 row, f32 sum) {
-        const u64 i = v * shape.out_rows + row;
-        if (v >= vectors.vectors) {
-            return;
-        }
-        if (vectors.kind == F32) {
-            reinterpret_cast<f32 *>(out)[i] = sum;
-        } else if (vectors.kind == F16) {
-            reinterpret_cast<f16 *>(out)[i] = narrow<f16>(sum);
-        } else {
-            reinterpret_cast<bf16 *>(out)[i] = narrow<bf16>(sum);
+        if (v < vectors.vectors) {
+            store_as(vectors.kind, out, v * shape.out_rows + row, sum);
         }
     });
 }

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.block_formats import Q8_1, BlockFormat
-from rocmkern.kernels.families.quantized import MAX_VECTORS, ROWS, UNITS, VECTOR_BLOCK, rows_and_units
+from rocmkern.kernels.families.quantized import MAX_VECTORS, ROWS, SLAB_VALUES, UNITS, VECTOR_BLOCK, rows_and_units
 from rocmkern.kernels.plans import WORK_ITEMS, LaunchPlan, over_units
 from rocmkern.kernels.tunable import Instance
 from rocmkern.targets import is_ptx
@@ -20,10 +20,14 @@ from rocmkern.targets import is_ptx
 TILE_THREADS: Final = 128
 TILE_ROWS: Final = 64
 TILE_VECTORS: Final = 32
+BAND_ROWS: Final = 16
+BAND_THREADS: Final = 256
+BAND_BLOCKS: Final = 2  # of a multiprocessor
 MAX_GRID_ROWS: Final = 65535  # of the y axis, for kernels whose row count is the grid's
 _DEQUANTIZE_BLOCK: Final = 64
 _ROW_BLOCK: Final = 128
 _RESIDENT_THREADS: Final = 512  # on a compute unit, of blocks that hold several vectors
+_SLAB_BLOCK: Final = 128
 _STREAMING_BLOCKS: Final = 64  # of a multiprocessor: few enough to quantize the vector seldom, enough to end together
 
 
@@ -77,10 +81,27 @@ def rows(ids: int, columns: int, device: DeviceInfo) -> LaunchPlan:
     return LaunchPlan((ids, shares, 1), (_ROW_BLOCK, 1, 1), 0, "rows", "one id for each column of the grid")
 
 
+def slabs(count: int, device: DeviceInfo) -> LaunchPlan:
+    """Quantization of up to eight vectors to slabs: a thread takes 16 values of one."""
+    threads = count * SLAB_VALUES // 16 * MAX_VECTORS
+    return over_units(threads, device, variant="slabs", why="16 values a thread", block=_SLAB_BLOCK)
+
+
+def bands(matrix_rows: int, slabs: int, device: DeviceInfo) -> LaunchPlan:
+    """Up to eight vectors on NVIDIA's devices: a block takes bands of 16 rows, whose slabs its waves share. There are
+    no more blocks than run side by side, each with as many bands.
+    """
+    threads = min(BAND_THREADS, slabs * device.wave_size)
+    count = _ceil_div(matrix_rows, BAND_ROWS)
+    grid = _ceil_div(count, _ceil_div(count, BAND_BLOCKS * BAND_THREADS // threads * device.compute_units))
+    why = f"{BAND_ROWS} rows a block at a time, a wave for each slab or several of {slabs}"
+    return LaunchPlan((grid, 1, 1), (threads, 1, 1), 0, "bands", why)
+
+
 def vectors(matrix_rows: int, most: int, name: str, device: DeviceInfo, *, tuned: Instance | None = None) -> LaunchPlan:
     """Up to `most` vectors by a matrix of the format of that name. A block takes the vectors to LDS once and then rows
     with the grid as stride; where that is much work, as it is for more than two vectors, there are no more blocks than
-    run side by side. On NVIDIA's devices eight vectors' blocks have all the threads of a multiprocessor.
+    run side by side.
     """
     setting = {"rows": ROWS, "units": UNITS, "threads": VECTOR_BLOCK} if tuned is None else tuned.values
     threads = setting["threads"]
@@ -88,10 +109,7 @@ def vectors(matrix_rows: int, most: int, name: str, device: DeviceInfo, *, tuned
     largest = WORK_ITEMS // threads if most <= 2 else device.compute_units * _RESIDENT_THREADS // threads
     if is_ptx(device.target) and tuned is None:
         per_wave = ROWS
-        if most == MAX_VECTORS:
-            threads = _RESIDENT_THREADS
-            largest = device.compute_units
-        elif most == 1:
+        if most == 1:
             largest = device.compute_units * _STREAMING_BLOCKS
     per_block = threads // device.wave_size * per_wave
     shares = max(1, _ceil_div(matrix_rows, per_block))

@@ -15,7 +15,15 @@ from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, FormatNotFound, KernelIndexError, ShapeError
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME, FORMATS, Q8_1, BlockFormat
-from rocmkern.kernels.families.quantized import COUNTS_VALUES, KINDS, MAX_VECTORS, VECTOR_COUNTS
+from rocmkern.kernels.families.quantized import (
+    COUNTS_VALUES,
+    KINDS,
+    MAX_VECTORS,
+    QUANTIZES,
+    SLAB_BYTES,
+    SLAB_VALUES,
+    VECTOR_COUNTS,
+)
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape
 from rocmkern.ops import tuned
@@ -23,6 +31,7 @@ from rocmkern.ops.creation import zeros
 from rocmkern.ops.launch import context, empty
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.runtime.device import DeviceLike, open_device
+from rocmkern.targets import is_ptx
 from rocmkern.tensor import Tensor
 
 _FLOATS: Final = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
@@ -105,20 +114,30 @@ class QTensor:
             return self._matmul_many(x, count)
         out = empty((*x.shape[:-1], self.rows), x.dtype, self.device)
         if out.size:
-            x = x if x.is_contiguous else x.copy()
-            most = next(n for n in VECTOR_COUNTS if n >= count)
-            sizes = (self.padded_columns, self.rows, count, self.columns, KINDS[x.dtype])
-            addresses = (self.memory.address, x.address, out.address)
-            symbol, instance = f"multiply_vectors_{self.format.symbol}_{most}", None
-            if tuned.tables is not None:
-                problem = count, self.rows, self.padded_columns
-                instance = tuned.chosen("mat_vec", self.device, self.format.name, *problem)
-            if instance is not None:
-                symbol = instance.kernels[VECTOR_COUNTS.index(most)].symbol
-            here = context(self.device)
-            plan = here.plan(plans.vectors, self.rows, most, self.format.name, tuned=instance)
-            here.kernel(self.device, symbol).run(plan, *addresses, *sizes)
+            self._matmul_few(x if x.is_contiguous else x.copy(), count, out)
         return out
+
+    def _matmul_few(self, x: Tensor, count: int, out: Tensor) -> None:
+        most = next(n for n in VECTOR_COUNTS if n >= count)
+        symbol, instance = f"multiply_vectors_{self.format.symbol}_{most}", None
+        if tuned.tables is not None:
+            instance = tuned.chosen("mat_vec", self.device, self.format.name, count, self.rows, self.padded_columns)
+        if instance is not None:
+            symbol = instance.kernels[VECTOR_COUNTS.index(most)].symbol
+        here = context(self.device)
+        kernel, kind = here.kernel(self.device, symbol), KINDS[x.dtype]
+        plan = here.plan(plans.vectors, self.rows, most, self.format.name, tuned=instance)
+        sizes = (self.padded_columns, self.rows, count)
+        if most > QUANTIZES:
+            slabs = -(-self.padded_columns // SLAB_VALUES)
+            y = self.device.alloc(slabs * SLAB_BYTES)
+            prepare = here.kernel(self.device, "prepare_vectors").run
+            prepare(here.plan(plans.slabs, slabs), x.address, y.address, self.columns, count, slabs, kind)
+            if is_ptx(self.device.info.target):
+                plan = here.plan(plans.bands, self.rows, slabs)
+            kernel.run(plan, self.memory.address, y.address, out.address, *sizes, kind)
+        else:
+            kernel.run(plan, self.memory.address, x.address, out.address, *sizes, self.columns, kind)
 
     def _matmul_many(self, x: Tensor, count: int) -> Tensor:
         out = empty((*x.shape[:-1], self.rows), dtypes.float32, self.device)

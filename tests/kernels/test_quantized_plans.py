@@ -14,7 +14,7 @@ from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels import families, files
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME
-from rocmkern.kernels.families.quantized import VECTOR_COUNTS, rows_and_units
+from rocmkern.kernels.families.quantized import SLAB_BYTES, SLAB_VALUES, VECTOR_COUNTS, rows_and_units
 from rocmkern.kernels.plans import WORK_ITEMS
 
 CDNA = DeviceInfo(
@@ -26,7 +26,7 @@ DEVICES = [CDNA, evolve(CDNA, arch="gfx1100", wave_size=32)]
 def constant(name: str) -> int:
     """A constant of the C++ headers."""
     folder = Path(str(files.sources())) / "quantized"
-    text = "".join((folder / f"{header}.hpp").read_text() for header in ("matmul",))
+    text = "".join((folder / f"{header}.hpp").read_text() for header in ("matmul", "bands", "prepared"))
     found = re.search(rf"\b{name} = (\d+)", text)
     assert found is not None
     return int(found[1])
@@ -37,6 +37,11 @@ def test_host_and_kernels_have_the_same_constants() -> None:
     assert constant("TILE_ROWS") == plans.TILE_ROWS
     assert constant("TILE_VECTORS") == plans.TILE_VECTORS
     assert constant("TILE_THREADS") == plans.TILE_THREADS
+    assert constant("BAND_ROWS") == plans.BAND_ROWS
+    assert constant("BAND_THREADS") == plans.BAND_THREADS
+    assert constant("BAND_BLOCKS") == plans.BAND_BLOCKS
+    assert constant("SLAB_VALUES") == SLAB_VALUES
+    assert constant("SLAB_BYTES") == SLAB_BYTES
 
 
 @pytest.mark.parametrize("info", DEVICES, ids=lambda d: d.arch)
@@ -62,13 +67,14 @@ def test_a_setting_has_its_own_rows_and_threads() -> None:
     assert plans.vectors(4096, 8, "q8_0", CDNA) == plans.vectors(4096, 8, "q4_k", CDNA)
 
 
-def test_nvidias_blocks_are_fewer_and_larger() -> None:
-    """One vector: as many blocks as end together, each with as many rows; eight: 512 threads on each multiprocessor."""
+def test_nvidias_blocks_are_fewer() -> None:
+    """One vector: blocks that end together, each with as many rows. Slabs: what runs side by side, a wave a slab."""
     h100 = evolve(CDNA, arch="sm_90", wave_size=32, compute_units=132)
     assert [plans.vectors(rows, 1, "q4_k", h100).grid[0] for rows in (4096, 131072, 262144)] == [256, 8192, 8192]
-    eight = plans.vectors(4096, 8, "q4_k", h100)
-    assert (eight.grid, eight.block) == ((128, 1, 1), (512, 1, 1))
-    assert plans.vectors(14336, 8, "q4_k", h100).grid == (132, 1, 1)
+    assert plans.slabs(16, h100).grid == (16, 1, 1)
+    assert [plans.bands(rows, 16, h100).grid[0] for rows in (17, 4096, 14336)] == [2, 256, 224]
+    assert plans.bands(4096, 16, h100).block == (256, 1, 1)
+    assert (plans.bands(131072, 2, h100).grid, plans.bands(131072, 2, h100).block) == ((1024, 1, 1), (64, 1, 1))
 
 
 @given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))

@@ -109,6 +109,27 @@ def test_few_vectors_may_be_of_any_size(device: Device, size: float) -> None:
     assert all(reference.relative_error(got[i], exact[i]) < 2e-2 for i in range(3))
 
 
+@pytest.mark.parametrize("count", [4, 5, 8])
+@pytest.mark.parametrize(
+    ("name", "rows", "columns"),
+    [
+        ("q4_0", 33, 96),
+        ("q8_0", 40, 2880),
+        ("q5_1", 7, 4384),
+        ("mxfp4", 17, 2912),
+        ("q2_k", 16, 4608),
+        ("q6_k", 4300, 256),
+    ],
+)
+def test_vectors_of_whole_numbers_are_exact(device: Device, name: str, rows: int, columns: int, count: int) -> None:
+    """Each 32 hold 127, so that 8 bits lose nothing: right to f32 rounding, whatever is left over of a tile."""
+    q, values = stored(name, rows, columns, device)
+    x = np.random.default_rng(count).integers(-127, 128, (count, columns)).astype(np.float32)
+    x[:, ::32] = 127
+    got = q.matmul(rk.asarray(x, device=device)).numpy()
+    assert reference.relative_error(got, x.astype(np.float64) @ values.T) < 1e-5
+
+
 def test_what_is_not_finite_shows_in_its_own_row(device: Device) -> None:
     """A NaN or an infinity among the activations spoils the products of its vector alone."""
     q, _ = stored("q8_0", 4, 256, device)

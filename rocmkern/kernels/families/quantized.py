@@ -11,7 +11,8 @@ from rocmkern.kernels.catalogue import Family, KernelSpec, Parameter, result, sc
 from rocmkern.kernels.tunable import Tunable, Values, setting_name
 
 MAX_VECTORS: Final = 8  # of the mat-vec kernels
-VECTOR_COUNTS: Final = (1, 2, 4, 8)  # the most vectors of each kernel that quantizes them itself
+VECTOR_COUNTS: Final = (1, 2, 4, 8)  # the most vectors of each kernel
+QUANTIZES: Final = 2  # the most of a kernel that quantizes them itself; the others take slabs
 VECTOR_BLOCK: Final = 256  # threads of a block that multiplies vectors
 ROWS: Final = 2  # of the matrix, for a wave with up to four vectors
 UNITS: Final = 1  # of each row that a lane asks for before it waits for them
@@ -19,6 +20,8 @@ _TYPES: Final = (float32, float16, bfloat16)
 KINDS: Final = {t: i for i, t in enumerate(_TYPES)}  # as the kernels number the types of vectors
 _MATMUL: Final = tuple(f for f in FORMATS if f.has_matmul)
 _CANDLE: Final = tuple(f for f in _MATMUL if f.symbol.startswith("q"))
+SLAB_VALUES: Final = 256  # columns that prepared vectors are kept in
+SLAB_BYTES: Final = 3072  # of MAX_VECTORS vectors
 COUNTS_VALUES: Final = ("q5_0", "q5_1")  # whose dequantization counts values, where the others count blocks
 
 _WEIGHTS: Final = source("w", uint8)
@@ -97,12 +100,19 @@ def _multiply_vectors(f: BlockFormat, vectors: int) -> KernelSpec:
     return _kernel(f"mul_mat_vec_{f.symbol}_q8_1_cuda{vectors}", "MULTIPLY_VECTORS", parameters, f.struct, *settings)
 
 
+def _prepare() -> KernelSpec:
+    parameters = (_VALUES, result("y", uint8), *_counts("values", "vectors", "slabs", "kind"))
+    return _kernel("prepare_vectors", "PREPARE_VECTORS", parameters)
+
+
 def _multiply_values(f: BlockFormat, vectors: int, rows: int = ROWS, units: int = UNITS) -> KernelSpec:
-    counts = _counts("columns", "rows", "vectors", "values", "kind")
-    parameters = (_WEIGHTS, _VALUES, _RESULT, *counts)
     suffix = "" if (rows, units) == (ROWS, UNITS) else f"_{setting_name((rows, units))}"
-    settings = (vectors, *rows_and_units(f.name, vectors, rows, units))
-    return _kernel(f"multiply_vectors_{f.symbol}_{vectors}{suffix}", "MULTIPLY_VALUES", parameters, f.struct, *settings)
+    symbol, settings = f"multiply_vectors_{f.symbol}_{vectors}{suffix}", rows_and_units(f.name, vectors, rows, units)
+    if vectors > QUANTIZES:
+        parameters = (_WEIGHTS, _ACTIVATIONS, _RESULT, *_counts("columns", "rows", "vectors", "kind"))
+        return _kernel(symbol, "MULTIPLY_PREPARED", parameters, f.struct, vectors, *settings)
+    parameters = (_WEIGHTS, _VALUES, _RESULT, *_counts("columns", "rows", "vectors", "values", "kind"))
+    return _kernel(symbol, "MULTIPLY_VALUES", parameters, f.struct, vectors, *settings)
 
 
 def _multiply_matrices(f: BlockFormat) -> KernelSpec:
@@ -140,6 +150,7 @@ FAMILY: Final = Family(
         *(_multiply_vectors(f, n + 1) for f in _MATMUL for n in range(MAX_VECTORS)),
         *(_multiply_matrices(f) for f in _MATMUL),
         *(_multiply_experts(f) for f in _MATMUL),
+        _prepare(),
         *(_multiply_values(f, n) for f in _MATMUL for n in VECTOR_COUNTS),
         *(_multiply_expert_values(f) for f in _MATMUL),
     ),
