@@ -1,4 +1,5 @@
 // small: linear algebra of few elements in one launch each. A wave has one matrix or several; a block is one wave.
+#include "include/small_eig.hpp"
 #include "include/small_qr.hpp"
 #include "include/small_solve.hpp"
 #include "include/small_svd.hpp"
@@ -48,6 +49,12 @@ RK_DEVICE void cross_small(u64 numel, u64 num_dims, const u64 *info, u64 a_step,
                   u64 *status) {                                                                                     \
         svd_small(count, num_dims, info, bits, {rows, columns, kept}, {a_row, a_column}, rtol, a, values, left,      \
                   right, inverse, above, status);                                                                    \
+    }
+#define EIG(name)                                                                                                    \
+    RK_BLOCK_KERNEL(wave_size)                                                                                       \
+    name(u32 count, u64 num_dims, const u64 *info, u32 type, u32 n, u64 a_row, u64 a_column, const u8 *a,            \
+         u8 *values, u8 *vectors, u64 *status) {                                                                     \
+        eig_small(count, num_dims, info, {type}, n, {a_row, a_column}, a, values, vectors, status);                  \
     }
 #define CROSS(T)                                                                                                     \
     RK_KERNEL cross_##T(u64 numel, u64 num_dims, const u64 *info, u64 a_step, u64 b_step, const T *a, const T *b,    \

@@ -111,6 +111,9 @@ def eig(x: Tensor, /) -> EigResult:
     Computed in complex128. Raises LinAlgError (a ValueError) for a matrix that is not finite.
     """
     a = square_matrices("eig", x)
+    few = small.eig(a, CheckOfMatrices("eig", a.shape, *_EIGENVALUES), vectors=True)
+    if few is not None:
+        return EigResult(*few)
     vectors = empty(a.shape, complex128, a.device)
     values = _general("eig", a, vectors)
     return EigResult(values, cast(vectors, values.dtype))
@@ -122,7 +125,9 @@ def eigvals(x: Tensor, /) -> Tensor:
 
     Computed in complex128. Raises LinAlgError (a ValueError) for a matrix that is not finite.
     """
-    return _general("eigvals", square_matrices("eigvals", x), None)
+    a = square_matrices("eigvals", x)
+    few = small.eig(a, CheckOfMatrices("eigvals", a.shape, *_EIGENVALUES), vectors=False)
+    return _general("eigvals", a, None) if few is None else few[0]
 
 
 def _general(operation: str, a: Tensor, vectors: Tensor | None) -> Tensor:

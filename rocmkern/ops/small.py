@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from rocmkern.dtypes import COMPLEX, float32, float64, int64, part_of
+from rocmkern.dtypes import COMPLEX, complex64, complex128, float32, float64, int64, part_of
 from rocmkern.kernels import plans_linalg
 from rocmkern.kernels.families.small import LANES, SIDE
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes, collapse
@@ -137,6 +137,23 @@ def _singular(a: Tensor, bits: int, kept: int, rtol: float, check: CheckOfMatric
     plan, run = context(device).plan(plans_linalg.waves, layout[0], bits), kernel(device, f"small_svd_{a.dtype.short}")
     sizes = (*layout, bits, *a.shape[-2:], kept, *_steps(a), rtol, a.address)
     checked(device, check, lambda status: run.run(plan, *sizes, *results, status))
+
+
+def eig(a: Tensor, check: CheckOfMatrices, *, vectors: bool) -> tuple[Tensor, ...] | None:
+    """The eigenvalues of square matrices, and where wanted their vectors, complex in the same precision."""
+    batch, n, device = a.shape[:-2], a.shape[-1], a.device
+    if _bits(batch, n, n) is None:
+        return None
+    is_double = part_of(a.dtype) is float64
+    dtype = complex128 if is_double else complex64
+    shapes = (a.shape[:-1], a.shape) if vectors else (a.shape[:-1],)
+    results = tuple(empty(shape, dtype, device) for shape in shapes)
+    layout = _stack(device, batch, a.strides[:-2])
+    addresses = (results[0].address, results[1].address if vectors else 0)
+    sizes = (*layout, is_double | a.dtype.is_complex << 1, n, *_steps(a), a.address)
+    plan, run = context(device).plan(plans_linalg.a_wave_each, layout[0]), kernel(device, "small_eig").run
+    checked(device, check, lambda status: run(plan, *sizes, *addresses, status))
+    return results
 
 
 def cross(a: Tensor, b: Tensor) -> Tensor | None:

@@ -127,11 +127,33 @@ def test_singular_values(device: Device, dtype: DType, shape: tuple[int, int]) -
     assert (np.abs(symmetric - adjoint(symmetric)).max((-2, -1)) <= bound).all()
 
 
+@EACH
+@pytest.mark.parametrize("n", [1, 2, 5, 16])
+def test_eigenvalues(device: Device, dtype: DType, n: int) -> None:
+    """Values and vectors of length 1 of strided matrices, one of which has fewer vectors than columns."""
+    x = np.stack([normal(dtype, n, n), (2 * np.eye(n) + np.eye(n, k=1)).astype(dtype.numpy)])
+    a = rk.matrix_transpose(rk.asarray(np.swapaxes(x, -1, -2).copy(), device=device))
+    with rk.Trace() as trace:
+        values, vectors = (t.numpy() for t in linalg.eig(a))
+        alone = linalg.eigvals(a).numpy()
+    assert launched(trace) == 2
+    assert values.dtype == vectors.dtype == alone.dtype == np.result_type(x.dtype, np.complex64)
+    largest = np.linalg.norm(x, axis=(-2, -1))[:, None, None]
+    assert_small(exactly(x) @ vectors - vectors * values[:, None], largest, dtype, n)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    want = np.linalg.eigvals(x[0].astype(np.complex128))
+    for found in (values[0], alone[0]):
+        nearest = np.abs(found[:, None] - want).min(0)
+        assert_small(nearest, 100 * largest[0, 0], dtype, n)
+    np.testing.assert_array_equal(alone[1], np.full(n, 2))
+
+
 def test_what_is_not_finite_is_told(device: Device) -> None:
     """The third of three matrices that share a wave; the others have their values."""
     x = np.stack([np.eye(3, dtype=np.float32)] * 3)
     x[2, 1, 1] = np.inf
-    with pytest.raises(linalg.LinAlgError, match="pinv: matrix 2 of shape"):
-        linalg.pinv(rk.asarray(x, device=device)).numpy()
+    for function in (linalg.pinv, linalg.eigvals):
+        with pytest.raises(linalg.LinAlgError, match=f"{function.__name__}: matrix 2 of shape"):
+            function(rk.asarray(x, device=device)).numpy()
     values = linalg.svdvals(rk.asarray(x[:2], device=device))
     np.testing.assert_array_equal(values.numpy(), np.ones((2, 3)))

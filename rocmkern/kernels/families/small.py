@@ -51,6 +51,13 @@ def _svd(t: DType) -> KernelSpec:
     )  # fmt: skip
 
 
+_EIG: Final = _spec(
+    "small_eig", "EIG(small_eig)", *_sizes("type", "n"), scalar("a_row"), scalar("a_column"),
+    source("a", dtypes.uint8), result("values", dtypes.uint8), result("vectors", dtypes.uint8, nullable=True),
+    Parameter("status", "inout", _U64),
+)  # fmt: skip
+
+
 def _cross(t: DType) -> KernelSpec:
     parameters = (
         scalar("numel"), *_LAYOUT, scalar("a_step"), scalar("b_step"), source("a", t), source("b", t), result("out", t),
@@ -61,5 +68,5 @@ def _cross(t: DType) -> KernelSpec:
 FAMILY: Final = Family(
     "small",
     "linear algebra of few elements in one launch each",
-    (*map(_solve, FACTORED), *map(_qr, FACTORED), *map(_svd, FACTORED), *map(_cross, FACTORED)),
+    (*map(_solve, FACTORED), *map(_qr, FACTORED), *map(_svd, FACTORED), _EIG, *map(_cross, FACTORED)),
 )
