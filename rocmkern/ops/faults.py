@@ -26,12 +26,13 @@ Launched = TypeVar("Launched")
 _STATUS: Final = struct.Struct("=4Q")
 _NOWHERE: Final = (1 << 64) - 1
 _SLOTS: Final = 256  # checks between two waits of the host
+_CLEAN: Final = b"\xff" * (_STATUS.size * _SLOTS)
 
 
 class Check(Protocol):
     """A launch whose answer the host has not seen."""
 
-    def error(self, answer: bytearray) -> RocmkernError | None:
+    def error(self, answer: bytes) -> RocmkernError | None:
         """What the answer says: what was wrong, or nothing."""
 
 
@@ -44,7 +45,7 @@ class _CheckOfIds:
     bound: int
     axis: int
 
-    def error(self, answer: bytearray) -> KernelIndexError | None:
+    def error(self, answer: bytes) -> KernelIndexError | None:
         position, value, *_ = _STATUS.unpack(answer)
         if position == _NOWHERE:
             return None
@@ -64,7 +65,7 @@ class CheckOfMatrices:
     lacks: str  # may name the {pivot} at which
     remedy: str
 
-    def error(self, answer: bytearray) -> LinAlgError | None:
+    def error(self, answer: bytes) -> LinAlgError | None:
         where, *_ = _STATUS.unpack(answer)
         if where == _NOWHERE:
             return None
@@ -97,13 +98,15 @@ class _Answers:
             checks, size = self._checks, _STATUS.size
             if not checks:
                 return
+            length = size * len(checks)
             if self.seen is None:
-                answers = bytearray(size * len(checks))
-                self.memory.driver.copy_to_host(memoryview(answers), self.memory.address, 0)
+                copy = bytearray(length)
+                self.memory.driver.copy_to_host(memoryview(copy), self.memory.address, 0)
+                answers = bytes(copy)
             else:
-                answers = bytearray(self.seen[: size * len(checks)])
+                answers = self.seen[:length].tobytes()
             self._checks = []
-            if answers.count(0xFF) == len(answers):
+            if answers == _CLEAN[:length]:
                 return
             errors = (check.error(answers[size * i : size * (i + 1)]) for i, check in enumerate(checks))
             error = next((e for e in errors if e is not None), None)
