@@ -215,6 +215,19 @@ def test_isclose_and_equality(dtype: rk.DType, data: st.DataObject) -> None:
     assert rk.array_equal(a, a) is np.array_equal(x, x)
 
 
+@pytest.mark.parametrize("dtype", [rk.float16, rk.bfloat16, rk.float32, rk.float64], ids=str)
+def test_closeness_at_its_limit(dtype: rk.DType) -> None:
+    """Every step rounds to the dtype, as NumPy's do: of numbers that differ by about as much as is allowed."""
+    rng = np.random.default_rng(1)
+    y = rng.uniform(1, 2, 3000).astype(dtype.numpy)
+    bound = np.array(0.01 * y.astype(np.float64) + 0.003).astype(dtype.numpy)
+    x = (y + bound).astype(dtype.numpy)
+    got = rk.isclose(rk.asarray(x), rk.asarray(y), rtol=0.01, atol=0.003)
+    want = close_as_numpy_has_it(x, y, 0.01, 0.003, False)
+    assert 0.1 < want.mean() < 0.9
+    assert_same(got, want)
+
+
 def test_closeness_of_many_and_of_none() -> None:
     """More elements than the host looks at; none are all close."""
     x = np.arange(5000.0)
