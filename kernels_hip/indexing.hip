@@ -57,14 +57,14 @@ struct ReportedIds {
     RK_DEVICE u64 offset(u64 j) const {
         return info == nullptr ? j : strided_offset(j, count, num_dims, info, info + num_dims);
     }
-    RK_DEVICE u64 place_at(u64 offset_of_j, u64 j, u64 bound) const {
-        const u64 found = ids.place(offset_of_j, bound);
+    RK_DEVICE u64 place_of(i64 id, u64 j, u64 bound) const {
+        const u64 found = ids.place_of(id, bound);
         if (found >= bound && status != nullptr) {
             report(status, j, [this](u64 i) { return ids.at(offset(i)); });
         }
         return found;
     }
-    RK_DEVICE u64 place(u64 j, u64 bound) const { return place_at(offset(j), j, bound); }
+    RK_DEVICE u64 place(u64 j, u64 bound) const { return place_of(ids.at(offset(j)), j, bound); }
 };
 
 // The same of contiguous i64 in steps.
@@ -201,15 +201,48 @@ RK_DEVICE void gather(u64 numel, const I *ids, const Bits *inp, Bits *out, u64 s
 }
 
 // The same for any layout and for ids smaller than inp off the axis: the ids' info is followed by inp's strides, with 0
-// for the axis, whose own stride comes apart.
+// for the axis, whose own stride comes apart. read(offset) is an index; a thread has that of Moves elements in flight.
+template <u32 Moves, typename Bits, typename Read>
+RK_DEVICE void gather_strided(const ReportedIds &ids, const Bits *inp, Bits *out, u64 src_dim, u64 src_stride, Read read) {
+    const u64 numel = ids.count, step = global_threads();
+#pragma unroll 1
+    for (u64 i = global_thread(); i < numel; i += Moves * step) {
+        u64 source[Moves];
+        i64 id[Moves];
+        Bits value[Moves];
+#pragma unroll
+        for (u32 m = 0; m < Moves; ++m) {
+            const u64 j = i + m * step < numel ? i + m * step : i;
+            const auto offsets = strided_offsets<2>(j, numel, ids.num_dims, ids.info, ids.info + ids.num_dims);
+            id[m] = read(offsets.of[0]);
+            source[m] = offsets.of[1];
+        }
+#pragma unroll
+        for (u32 m = 0; m < Moves; ++m) {
+            const u64 place = ids.place_of(id[m], i + m * step < numel ? i + m * step : i, src_dim);
+            value[m] = place < src_dim ? inp[source[m] + place * src_stride] : Bits(0);
+        }
+#pragma unroll
+        for (u32 m = 0; m < Moves; ++m) {
+            if (i + m * step < numel) {
+                out[i + m * step] = value[m];
+            }
+        }
+    }
+}
+
 template <typename Bits>
 RK_DEVICE void gather_strided(const ReportedIds &ids, const Bits *inp, Bits *out, u64 src_dim, u64 src_stride) {
-    const u64 numel = ids.count;
-#pragma unroll 1
-    for (u64 i = global_thread(); i < numel; i += global_threads()) {
-        const auto offsets = strided_offsets<2>(i, numel, ids.num_dims, ids.info, ids.info + ids.num_dims);
-        const u64 place = ids.place_at(offsets.of[0], i, src_dim);
-        out[i] = place < src_dim ? inp[offsets.of[1] + place * src_stride] : Bits(0);
+    const auto each_in_flight = [&](const auto *data) {
+        gather_strided<moves_in_flight>(ids, inp, out, src_dim, src_stride,
+                                        [=](u64 offset) { return static_cast<i64>(data[offset]); });
+    };
+    if (ids.ids.type == -8) {
+        each_in_flight(reinterpret_cast<const i64 *>(ids.ids.data));
+    } else if (ids.ids.type == -4) {
+        each_in_flight(reinterpret_cast<const i32 *>(ids.ids.data));
+    } else {
+        gather_strided<1>(ids, inp, out, src_dim, src_stride, [&](u64 offset) { return ids.ids.at(offset); });
     }
 }
 

@@ -35,10 +35,10 @@ struct AnyIds {
         }
     }
     // Counted from the front; not below `bound` where it is outside -bound … bound-1.
-    RK_DEVICE u64 place(u64 offset, u64 bound) const {
-        const i64 id = at(offset);
+    RK_DEVICE u64 place_of(i64 id, u64 bound) const {
         return static_cast<u64>(id) + (id < 0 && type < 0 ? bound : 0);
     }
+    RK_DEVICE u64 place(u64 offset, u64 bound) const { return place_of(at(offset), bound); }
 };
 
 // Whether one of `count` indices is outside; tells of the first. Index number i lies at offset(i).

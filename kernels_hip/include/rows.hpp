@@ -55,33 +55,71 @@ RK_DEVICE u32 misalignment(const T *pointer) {
     return static_cast<u32>(reinterpret_cast<u64>(pointer) % vector_bytes) / sizeof(T);
 }
 
-// The state of `packs` aligned packs. Behind the last one a thread takes its first once more, and does not join it where
-// that would change the state: loads under a condition would wait for each other.
-template <typename Op, typename T>
-RK_DEVICE typename Op::State whole_packs_state(const T *data, u64 index, u32 packs, const Team &team) {
-    constexpr u32 width = vector_bytes / sizeof(T);
-    constexpr u32 batch = Op::in_flight;
+// each(pack, n) for a thread's share of `packs` aligned packs in ascending order, Batch in flight. Behind the last one it
+// takes its first once more: loads under a condition would wait for each other.
+template <u32 Batch, typename T, typename Each>
+RK_DEVICE void for_each_pack(const T *data, u32 packs, const Team &team, Each each) {
     const FourWords *vectors = reinterpret_cast<const FourWords *>(data);
-    typename Op::State state = Op::identity();
 #pragma unroll 1
-    for (u32 p = team.rank; p < packs; p += batch * team.width) {
-        FourWords loaded[batch];
+    for (u32 p = team.rank; p < packs; p += Batch * team.width) {
+        FourWords loaded[Batch];
 #pragma unroll
-        for (u32 j = 0; j < batch; ++j) {
+        for (u32 j = 0; j < Batch; ++j) {
             const u32 n = p + j * team.width;
             loaded[j] = vectors[n < packs ? n : p];
         }
         loads_begin_above();
 #pragma unroll
-        for (u32 j = 0; j < batch; ++j) {
-            const u32 n = p + j * team.width;
-            const auto pack = bit_cast<Pack<T, width>>(loaded[j]);
-            const auto joined = Op::join(state, pack_state<Op>(pack, index + static_cast<u64>(n) * width));
-            state = Op::idempotent || n < packs ? joined : state;
+        for (u32 j = 0; j < Batch; ++j) {
+            each(loaded[j], p + j * team.width);
         }
     }
-    return state;
 }
+
+// The state of `packs` aligned packs, of which the first is not joined once more where that would change it.
+template <typename Op>
+struct WholePacks {
+    template <typename T>
+    RK_DEVICE static typename Op::State state(const T *data, u64 index, u32 packs, const Team &team) {
+        constexpr u32 width = vector_bytes / sizeof(T);
+        typename Op::State state = Op::identity();
+        for_each_pack<Op::in_flight>(data, packs, team, [&](const FourWords &loaded, u32 n) {
+            const auto pack = bit_cast<Pack<T, width>>(loaded);
+            const auto joined = Op::join(state, pack_state<Op>(pack, index + static_cast<u64>(n) * width));
+            state = Op::idempotent || n < packs ? joined : state;
+        });
+        return state;
+    }
+};
+
+// A place is looked for at the end, in the first pack that has the best value: of those before only that counts.
+template <typename T, bool Largest>
+struct WholePacks<reduction::arg<T, Largest>> {
+    using Op = reduction::arg<T, Largest>;
+    using Extreme = reduction::extreme<T, Largest>;
+    RK_DEVICE static typename Op::State state(const T *data, u64 index, u32 packs, const Team &team) {
+        constexpr u32 width = vector_bytes / sizeof(T);
+        auto best = Op::identity().value;
+        u32 number = team.rank;
+        FourWords held = {};
+        for_each_pack<4>(data, packs, team, [&](const FourWords &loaded, u32 n) {
+            const auto x = pack_state<Extreme>(bit_cast<Pack<T, width>>(loaded), n);
+            const bool better = is_better<Largest>(x, best);
+            best = better ? x : best;
+            number = better ? n : number;
+            held = better ? loaded : held;
+        });
+        const auto pack = bit_cast<Pack<T, width>>(held);
+        u32 place = 0;  // where all values are that of nothing, so that none was better
+#pragma unroll
+        for (u32 j = width; j-- > 0;) {
+            place = is_better<Largest>(best, Extreme::element(pack.lane[j], j)) ? place : j;
+        }
+        return {best, number < packs ? index + static_cast<u64>(number) * width + place : Op::identity().index};
+    }
+};
+template <typename T, bool Largest>
+struct WholePacks<reduction::wide_arg<T, Largest>> : WholePacks<reduction::arg<T, Largest>> {};
 
 // The state of `count` adjacent elements; the first is number `index` of its row. Elements outside whole aligned packs
 // are spread over the team as well.
@@ -177,7 +215,7 @@ RK_DEVICE void reduce_rows(const Rows<T> &rows, typename Op::Out *dst) {
         reduce_items<Op>(
             team_along_x(), count,
             [&](const Team &team, u64 row) {
-                return whole_packs_state<Op>(rows.data + row * rows.cols, 0, packs, team);
+                return WholePacks<Op>::state(rows.data + row * rows.cols, 0, packs, team);
             },
             done);
     } else {
@@ -210,7 +248,7 @@ RK_DEVICE void reduce_parts(const Rows<T> &rows, u64 part, typename Op::State *p
             team_along_x(), count,
             [&](const Team &team, u64 item) {
                 const Part at = part_of(item);
-                return whole_packs_state<Op>(rows.data + at.row * rows.cols + at.begin, at.begin,
+                return WholePacks<Op>::state(rows.data + at.row * rows.cols + at.begin, at.begin,
                                              static_cast<u32>(at.end - at.begin) / Rows<T>::width, team);
             },
             done);

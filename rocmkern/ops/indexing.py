@@ -173,9 +173,18 @@ def _gather(x: Tensor, ids: Tensor, axis: int, status: int = 0) -> Tensor:
     strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
     info = layout_info(x.device, ids.shape + ids.strides + strides)
     kernel(x.device, f"gather_strided_u{x.dtype.bits}")(
-        result.size, result.size, x.ndim, info, fused.id_type(ids), ids.address, x.address, result.address,
-        x.shape[axis], word(x.strides[axis]), status,
-    )  # fmt: skip
+        -(-result.size // plans_indexing.MOVES),
+        result.size,
+        x.ndim,
+        info,
+        fused.id_type(ids),
+        ids.address,
+        x.address,
+        result.address,
+        x.shape[axis],
+        word(x.strides[axis]),
+        status,
+    )
     return result
 
 

@@ -154,7 +154,7 @@ def test_gather_of_any_layout_follows_torch(device: Device, data: st.DataObject)
     stride = part.strides[axis] // 4
     run(
         device, "gather_strided_u32", out.size, nd, info, -8, memory_of(ids), source, out, shape[axis], stride, None,
-        grid=1,
+        grid=1, block=16,
     )  # fmt: skip
     assert same_bits(out, np.take_along_axis(part, ids, axis))
 
@@ -201,7 +201,7 @@ def test_reading_reports_the_first_index_outside(device: Device, i: str, short: 
         info = np.concatenate([layout(ids), np.array([0, 1], np.uint64)])
         run(
             device, f"gather_strided_{short}", 36, 2, info, kind, memory_of(ids), inp[0].copy(), out, 6, right, status,
-            grid=2, block=32,
+            grid=2, block=5,
         )  # fmt: skip
         assert same_bits(out, np.where(places < 0, 0, chosen).astype(dtype.numpy)) and status[:2].tolist() == told
 
