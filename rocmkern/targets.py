@@ -124,8 +124,8 @@ def serving(available: tuple[str, ...], arch: str) -> str:
     return found
 
 
-def resolve(arch: str, available: tuple[str, ...]) -> str:
-    """The best of the `available` packaged targets for a device of `arch`.
+def resolve(arch: str, available: tuple[str, ...], family: str) -> str:
+    """The best of the packaged targets that a kernel family is `available` for, for a device of `arch`.
 
     Raises TargetNotBuilt naming what was searched and what is there.
     """
@@ -133,7 +133,7 @@ def resolve(arch: str, available: tuple[str, ...]) -> str:
     if found is None:
         searched, shipped = ", ".join(candidates(arch)), ", ".join(available) or "nothing"
         raise TargetNotBuilt(
-            f"resolve: nothing built for {arch} (searched {searched}); built: {shipped}; "
+            f"resolve: no {family} built for {arch} (searched {searched}); built: {shipped}; "
             f"build it with `rocmkern build --target {strip_features(arch)}`"
         )
     return found

@@ -21,7 +21,7 @@ def code_object_path(family: str, arch: str) -> str:
     folder = files.code_objects()
     pattern = targets.file_name(family, arch)
     available = tuple(sorted(path.parent.name for path in folder.glob(f"*/{pattern}")))
-    return str(folder / targets.resolve(arch, available) / pattern)
+    return str(folder / targets.resolve(arch, available, family) / pattern)
 
 
 @define(eq=False)

@@ -133,7 +133,7 @@ def test_wrong_arguments_name_the_parameter(device: Device) -> None:
 )
 def test_best_code_object_for_a_device(arch: str, shipped: tuple[str, ...], chosen: str) -> None:
     """G19: exact with features, then stripped, then the generic family (ROCm/legacy-rocm-build issue 4208)."""
-    assert targets.resolve(arch, shipped) == chosen
+    assert targets.resolve(arch, shipped, "affine") == chosen
 
 
 @pytest.mark.parametrize(
@@ -143,22 +143,22 @@ def test_best_code_object_for_a_device(arch: str, shipped: tuple[str, ...], chos
 def test_device_without_code_object(arch: str, shipped: tuple[str, ...]) -> None:
     """G19, G20: never a silent pick; one error says what was searched, what is shipped and the remedy."""
     with pytest.raises(TargetNotBuilt) as caught:
-        targets.resolve(arch, shipped)
+        targets.resolve(arch, shipped, "affine")
     base = arch.split(":")[0]
     message = str(caught.value)
-    assert message.startswith(f"resolve: nothing built for {arch} (searched {arch}")
+    assert message.startswith(f"resolve: no affine built for {arch} (searched {arch}")
     assert message.endswith(f"built: {', '.join(shipped)}; build it with `rocmkern build --target {base}`")
 
 
 def test_every_target_is_served() -> None:
     """MI200 to RDNA4: each device that has a row gets one of the six targets that are built."""
-    assert {targets.resolve(name, targets.BUILT) for name in targets.TARGETS} == set(targets.BUILT)
+    assert {targets.resolve(name, targets.BUILT, "affine") for name in targets.TARGETS} == set(targets.BUILT)
 
 
 def test_unshipped_arch_on_hip(double: Double) -> None:
     """A real device of an arch that nothing was built for: no call to HIP's loader, one clear error."""
     double.devices(1, "gfx906:sramecc+:xnack-", 0x2F, 0x51)
-    with pytest.raises(TargetNotBuilt, match=r"nothing built for gfx906:sramecc\+:xnack- .*--target gfx906"):
+    with pytest.raises(TargetNotBuilt, match=r"no affine built for gfx906:sramecc\+:xnack- .*--target gfx906"):
         rk.get_kernel("affine", "affine_f32", rk.Device("hip:0"))
     assert double.log("hipModuleLoad") == []
 
