@@ -81,6 +81,33 @@ def test_a_file_stays_for_who_was_told_where_it_is(tmp_path: Path) -> None:
         assert reader.read() == bytes(1000)
 
 
+def test_what_links_lead_to_stays(cache: DiskCache, tmp_path: Path) -> None:
+    """A folder elsewhere is none of the cache's; the cache itself may lie behind a link."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").write_bytes(bytes(1000))
+    aged(elsewhere / "mine", 1000)
+    assert cache.keep("a", bytes(1000))
+    (cache.folder / "link").symlink_to(elsewhere)
+    (tmp_path / "way").symlink_to(cache.folder)
+    linked = DiskCache(tmp_path / "way")
+    assert linked.fetch("a") == bytes(1000)
+    prune(linked.folder, 0)
+    assert cache.fetch("a") is None
+    assert names(elsewhere) == {"mine"}
+
+
+def test_a_file_goes_after_what_describes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever finds a description finds the file."""
+    for name in ("a.hsaco", "a.hsaco.json"):
+        (tmp_path / name).write_bytes(b"")
+        aged(tmp_path / name, 1000)
+    went, unlink = list[str](), os.unlink
+    monkeypatch.setattr(os, "unlink", lambda path: (went.append(Path(path).name), unlink(path)))
+    prune(tmp_path, -1)
+    assert went == ["a.hsaco.json", "a.hsaco"]
+
+
 @pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b"", lambda b: b[:20] + bytes([b[20] ^ 1]) + b[21:]])
 def test_damaged_entries_count_as_missing(cache: DiskCache, damage: object) -> None:
     """Cut off, empty, or with one bit changed; what is kept then replaces them."""

@@ -37,6 +37,7 @@ class Code:
     level: int = THOROUGH
 
 
+CPU_INFO: Final = Path("/proc/cpuinfo")
 CPU_FACTS: Final = ("vendor_id", "cpu family", "model", "stepping", "flags")
 Build = Callable[[], Code]
 
@@ -54,7 +55,7 @@ def host() -> str:
     """What code for this CPU depends on. LLVM need not be asked, which takes 30 ms to load."""
     known = [sys.platform, os.environ.get(AVX512_VARIABLE, "")]
     try:
-        with Path("/proc/cpuinfo").open() as file:
+        with CPU_INFO.open() as file:
             first = takewhile(str.strip, file)
             return " ".join([*known, *(line for line in first if line.split("\t")[0] in CPU_FACTS)])
     except OSError:

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from rocmkern.emulator import program as programs
 from rocmkern.emulator.machine import Machine
 from rocmkern.errors import MemoryFault
-from tests.emulator.device import TARGETS, Bench
+from tests.emulator.device import TARGETS, Bench, bench, kept_file
 from tests.emulator.test_control import RDNA, SOURCE
 from tests.samples import compile_hip
 
@@ -142,3 +143,17 @@ def test_right_kernels_pass(target: str) -> None:
     assert total.tolist() == x.reshape(4, 256).sum(1).tolist()
     assert np.array_equal(reversed_, x[::-1])
     assert local[0] == sum(k * k for k in range(0, 40, 3)) + 1000
+
+
+def test_what_is_kept_of_a_kernel_is_not_of_the_checked_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That neither uses what other processes keep nor keeps anything."""
+    monkeypatch.setattr(programs, "_noted", [])
+    x, out = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+    plain = bench.__wrapped__(FAULTY, "gfx942")
+    plain.run("copy", x, out, np.uint32(0))
+    plain.module.program._keep(plain.module.kernel("copy").kernel)
+    kept = kept_file(plain, "copy").read_bytes()
+    with pytest.raises(MemoryFault, match="outside every allocation"):
+        checked.__wrapped__(FAULTY, "gfx942").run("copy", x, out, np.uint32(1))
+    programs.keep_notes()
+    assert kept_file(plain, "copy").read_bytes() == kept

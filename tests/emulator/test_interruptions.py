@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 from llvmlite.binding import ffi
 
 from rocmkern.emulator import machine as machines
+from rocmkern.emulator import program
 from rocmkern.emulator.compiler import QUICK, compile_ir
 from rocmkern.emulator.machine import Launch
 from rocmkern.emulator.native import Code, native
@@ -205,6 +206,14 @@ def fork_beside_a_compiling_thread() -> None:
     assert here.address(symbol)
 
 
+def fork_beside_a_kernel_that_waits() -> None:
+    program._waiting.add((1, "kernel"))
+    child = os.fork()
+    if not child:
+        os._exit(len(program._waiting))  # else nobody ever compiled it
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def fork_beside_a_thread_in_llvm() -> None:
     native()
     begun, text = threading.Event(), quick("f").text
@@ -227,12 +236,22 @@ def fork_beside_a_thread_in_llvm() -> None:
     assert compile_ir(text, QUICK) == before
 
 
-@pytest.mark.parametrize(
-    "forks", [fork_beside_a_thread, fork_beside_a_compiling_thread, fork_beside_a_thread_in_llvm],
-    ids=lambda f: f.__name__,
+FORKS = (
+    fork_beside_a_thread, fork_beside_a_compiling_thread, fork_beside_a_kernel_that_waits, fork_beside_a_thread_in_llvm,
 )  # fmt: skip
-def test_a_forked_child_works_without_its_parents_threads(forks: Callable[[], None]) -> None:
+
+
+def test_a_forked_child_works_without_its_parents_threads() -> None:
     """In a process of its own, since a large one may not be allowed to fork."""
-    code = f"from {__name__} import {forks.__name__} as forks; forks()"
+    code = f"from {__name__} import FORKS\nfor forks in FORKS: forks()"
     run = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
     subprocess.run(run, check=True, timeout=120, cwd=Path(__file__).parents[2])
+
+
+def test_no_thread_starts_where_the_process_ends() -> None:
+    """Who wanted one is told, and does the work or leaves it."""
+    threads = Threads(1, "test")
+    first = threads.submit(int)
+    assert first is not None and threads._executor is not None
+    threads._executor[1].shutdown()
+    assert threads.submit(int) is None

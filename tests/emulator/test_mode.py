@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rocmkern.emulator.mode import DENORMALS, Translated
 from tests.emulator import device
 from tests.emulator.exact import DOWN, NEAREST, TO_ZERO, UP, lifted, rounded, total
-from tests.emulator.instructions import Bench, Dialect, bench, knows
+from tests.emulator.instructions import Bench, Dialect, _bench, bench, knows
 
 Array = NDArray[Any]
 TARGETS = ("gfx942", "gfx1100")
@@ -200,12 +200,24 @@ def test_flushing_singles_leaves_doubles_alone(target: str) -> None:
     on = bench(target, {
         "singles": "v_mul_f32 v10, 1.0, v2",
         "both": "v_mul_f32 v10, 1.0, v2\n v_mul_f64 v[12:13], 1.0, v[4:5]",
+        "product": "v_mul_f32 v10, v2, v3",
     }, {"float_denorm_mode_32": 0})  # fmt: skip
     given = {2: alike(on, TINY), 4: alike(on, 1e-310, np.float64)}
     for name in ("singles", "both"):
         assert (on.run(name, given).vector(10) == 0).all()
         assert on.module.program.mode(on.module.kernel(name).kernel).flushes == (name == "singles")
     assert (on.run("both", given).vector(12, np.float64) == 1e-310).all()
+    for a, b in ((TINY, 2.0**126), (2.0**-100, 2.0**-40)):  # the operand, the result
+        assert (on.run("product", {2: alike(on, a), 3: alike(on, b)}).vector(10) == 0).all()
+
+
+def test_what_is_kept_of_a_kernel_belongs_to_its_mode() -> None:
+    """Equal code of another mode is other code to a later process."""
+    for mode, wanted in ((3, 2.0**-140), (0, 0), (3, 2.0**-140)):
+        on = _bench.__wrapped__("gfx942", (("f", "v_mul_f32 v10, v2, v3"),), (("float_denorm_mode_32", mode),))
+        given = {2: alike(on, 2.0**-100), 3: alike(on, 2.0**-40)}
+        assert (on.run("f", given).vector(10, np.float32) == np.float32(wanted)).all()
+        on.module.program._keep(on.module.kernel("f").kernel)
 
 
 SIGNALLING = np.uint32(0x7F800001).view(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import subprocess
 import sys
@@ -11,10 +12,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 from llvmlite.binding import create_context, ffi, parse_assembly
 
-from rocmkern.disk_cache import DiskCache
+from rocmkern.disk_cache import DiskCache, prune
+from rocmkern.emulator import linking, native, store
 from rocmkern.emulator.compiler import THOROUGH, compile_ir, emit_object, target_machine
 from rocmkern.emulator.ir import AVX512_VARIABLE, host_features, target_features
 from rocmkern.emulator.linking import Function, Image, Memory, functions
@@ -40,9 +43,9 @@ def made(symbol: str, *needs: str) -> Function:
     return Function(symbol, symbol.encode(), tuple((0, need, 0) for need in needs))
 
 
-def held(store: Store, symbol: str) -> Function | None:
-    name = store.find(symbol)
-    return None if name is None else store.functions(name).get(symbol)
+def held(by: Store, symbol: str) -> Function | None:
+    name = by.find(symbol)
+    return None if name is None else by.functions(name).get(symbol)
 
 
 def test_what_one_writes_another_finds(tmp_path: Path) -> None:
@@ -51,11 +54,11 @@ def test_what_one_writes_another_finds(tmp_path: Path) -> None:
     first, second, third = Store(cache, "v"), Store(cache, "v"), Store(cache, "w")
     first.write([made("a"), made("b", "helper")])
     second.write([made("c")])
-    for store in (first, second, third):
-        store.refresh()
-    for store in (first, second):
-        assert held(store, "b") == made("b", "helper")
-        assert held(store, "c") == made("c")
+    for each in (first, second, third):
+        each.refresh()
+    for each in (first, second):
+        assert held(each, "b") == made("b", "helper")
+        assert held(each, "c") == made("c")
     assert third.find("b") is None
 
 
@@ -78,9 +81,9 @@ def test_damaged_functions_count_as_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"\n", b"\0\0\0\0", b"\xff\xfe", b"\0\0 a\n\n"])
 def test_what_a_crash_leaves_in_the_index_is_passed_over(tmp_path: Path, damage: bytes) -> None:
     """Empty lines, zeros, bytes that are no text."""
-    store = Store(DiskCache(tmp_path), "v")
-    store.write([made("a")])
-    store.index_path.write_bytes(store.index_path.read_bytes() + damage + b"\n")
+    here = Store(DiskCache(tmp_path), "v")
+    here.write([made("a")])
+    here.index_path.write_bytes(here.index_path.read_bytes() + damage + b"\n")
     Store(DiskCache(tmp_path), "v").write([made("b")])
     later = Store(DiskCache(tmp_path), "v")
     later.refresh()
@@ -110,6 +113,48 @@ def test_functions_whose_file_was_dropped_are_found_where_they_were_kept_again(t
     assert held(last, "b") is None
 
 
+def test_a_store_holds_a_bounded_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it let go it reads again."""
+    monkeypatch.setattr(store, "MOST_HELD", 2)
+    here = Store(DiskCache(tmp_path), "v")
+    for symbol in "abcdef":
+        here.write([made(symbol)])
+    assert len(here._held) <= 2
+    assert [held(here, symbol) for symbol in "abcdef"] == [made(symbol) for symbol in "abcdef"]
+    assert len(here._held) <= 2
+
+
+def test_an_index_in_use_outlasts_the_limit(tmp_path: Path) -> None:
+    """Reading it counts as use."""
+    here = Store(DiskCache(tmp_path), "v")
+    here.write([made("a")])
+    os.utime(here.index_path, (0, 0))
+    Store(DiskCache(tmp_path), "v").refresh()
+    prune(tmp_path, 0)
+    assert here.index_path.exists()
+
+
+def test_an_index_that_cannot_be_written(tmp_path: Path) -> None:
+    """This process has the functions all the same."""
+    here = Store(DiskCache(tmp_path), "v")
+    here.index_path.mkdir(parents=True)
+    here.write([made("a")])
+    here.refresh()
+    assert held(here, "a") == made("a")
+
+
+def test_a_kernel_is_kept_again_by_who_took_it_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its functions came with it, not by the index, which is read for that."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    first, second, third = Native(), Native(), Native()
+    first.ensure({"one": lambda: quick("one")})
+    first.keep("kernel", ["one"], 1)
+    assert second.recall("kernel") == 1
+    second.keep("kernel", ["one"], 2)
+    assert third.recall("kernel") == 2
+    assert third.address("one")
+
+
 def test_second_process_compiles_nothing(tmp_path: Path) -> None:
     """What one process translated, in both tiers, another takes from disk without LLVM; a lost cache is made anew."""
     environment = {**os.environ, CACHE_VARIABLE: str(tmp_path)}
@@ -125,6 +170,31 @@ def test_second_process_compiles_nothing(tmp_path: Path) -> None:
     for file in tmp_path.rglob("*.kept"):
         file.write_bytes(b"")
     assert compiled()[0] > 10
+
+
+CPU = "processor\t: 0\nvendor_id\t: A\nmodel\t\t: 1\nflags\t\t: avx2 {more}\ncpu MHz\t\t: {speed}\n\nprocessor\t: 1\n"
+
+
+def test_code_of_another_cpu_or_emulator_lies_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a CPU can do counts, not how fast it is; so do AVX-512 left out and the emulator's own sources."""
+    info = tmp_path / "cpuinfo"
+    monkeypatch.setattr(native, "CPU_INFO", info)
+    monkeypatch.delenv(AVX512_VARIABLE, raising=False)
+
+    def version(more: str = "", speed: str = "2000") -> str:
+        info.write_text(CPU.format(more=more, speed=speed))
+        return Native().store.version
+
+    first = version()
+    assert version(speed="3000") == first
+    assert version("avx512f") != first
+    info.unlink()
+    assert Native().store.version != first
+    with monkeypatch.context() as other:
+        other.setenv(AVX512_VARIABLE, "0")
+        assert version() != first
+    monkeypatch.setattr(native, "translator_version", lambda: "another")
+    assert version() != first
 
 
 def test_avx512_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +341,25 @@ def test_functions_run_wherever_they_are_put() -> None:
     ahead, plain = (ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)(base + at) for at in image.symbols.values())
     assert [ahead(i) for i in range(-6, -2)] == [1, 2, 3, 4]  # by an address behind the table
     assert [plain(i) for i in range(4)] == [5, 6, 7, 8]
+
+
+def test_an_image_may_be_larger_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets one of its own, and what comes next another."""
+    monkeypatch.setattr(linking, "CHUNK_BYTES", mmap.PAGESIZE)
+    (returns,) = functions(compile_ir("define i32 @f() { ret i32 7 }\n", THOROUGH))
+    large, memory = Function("large", bytes(3 * mmap.PAGESIZE), ()), Memory()
+    for symbols in ((large, returns), (returns,), (large, returns)):
+        image = Image.of(symbols)
+        base = memory.place(image, {}.__getitem__)
+        assert ctypes.CFUNCTYPE(ctypes.c_int32)(base + image.symbols["f"])() == 7
+
+
+def test_code_for_one_place_is_refused() -> None:
+    """Only addresses of 64 bits reach from wherever a function is put."""
+    small = llvm.Target.from_default_triple().create_target_machine(codemodel="small", reloc="pic")
+    text = "define void @f() {\n  call void @g()\n  call void @g()\n  ret void\n}\ndeclare void @g()\n"
+    with pytest.raises(DriverError, match="compile: f has a relocation of type"):
+        functions(small.emit_object(llvm.parse_assembly(text)))
 
 
 def test_code_with_variables_is_refused() -> None:
