@@ -23,17 +23,20 @@ struct Reflection {
             return {number<T>(0), alpha, Divisor<T>::none()};
         }
         const f64 x = re * scale, y = im * scale;
-        const f64 size = sqrt(x * x + y * y + squares) / scale;
+        const f64 size = sqrt(x * x + y * y + squares);
         const f64 beta = re < 0 || (re == 0 && copysign(1.0, re) < 0) ? size : -size;
-        T tau, step;
+        // The divisor is not rounded to what F has of tiny numbers.
+        const F by = is_same<F, f32> ? middle_scale(static_cast<F>(size)) : static_cast<F>(scale);
+        const f64 left = is_same<F, f32> ? by : 1;
+        T tau, inverse;
         if constexpr (is_complex<T>) {
-            tau = {static_cast<F>((beta - re) / beta), static_cast<F>(-im / beta)};
-            step = {static_cast<F>(re - beta), alpha.im};
+            tau = {static_cast<F>((beta - x) / beta), static_cast<F>(-y / beta)};
+            inverse = narrow_complex<T>(reciprocal_of(c128{(x - beta) * left, y * left}));
         } else {
-            tau = static_cast<F>((beta - re) / beta);
-            step = static_cast<F>(re - beta);
+            tau = static_cast<F>((beta - x) / beta);
+            inverse = 1 / static_cast<F>((x - beta) * left);
         }
-        return {tau, number<T>(static_cast<F>(beta)), Divisor<T>::by(step)};
+        return {tau, number<T>(static_cast<F>(beta / scale)), {inverse, by}};
     }
 };
 

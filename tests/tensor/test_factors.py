@@ -190,6 +190,14 @@ def test_sizes_at_the_ends_of_the_range(dtype: DType) -> None:
     np.testing.assert_allclose(linalg.det(wide).numpy(), 3, rtol=1e-5)
 
 
+@pytest.mark.parametrize("n", [5, 20])
+@pytest.mark.parametrize("dtype", FACTORED, ids=lambda t: t.short)
+def test_qr_of_subnormal_numbers(dtype: DType, n: int) -> None:
+    """Q is as orthonormal as of any others: what reflects them is not rounded as they are."""
+    q = linalg.qr(rk.asarray(normal(dtype, n, n) * dtype.numpy.type(TINY[dtype.short]))).Q.numpy()
+    assert_zero(adjoint(exactly(q)) @ exactly(q) - np.eye(n), 1, dtype, n)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_not_finite_comes_back(bad: float) -> None:
     """NaN and infinities run through; Cholesky refuses NaN as LAPACK does."""
