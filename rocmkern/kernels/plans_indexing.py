@@ -12,6 +12,7 @@ _TILE_BYTES: Final = 1 << 15  # of a block's places in LDS, as in kernels_hip/in
 _TILE_COLUMNS: Final = 32  # the most of a block
 _TILES: Final = 4  # of a compute unit, to fill it
 _SECTOR: Final = 32  # bytes that memory gives at once
+_PLACES_A_VALUE: Final = 16  # that are read and written whole in the time that a value takes on its own
 
 
 def index_select(slices: int, right: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
@@ -34,16 +35,22 @@ def index_select(slices: int, right: int, itemsize: int, device: DeviceInfo) -> 
     return LaunchPlan((grid, 1, 1), (line, lines, 1), 0, "runs", why)
 
 
-def scatter_tiles(columns: int, bound: int, itemsize: int, device: DeviceInfo) -> tuple[LaunchPlan, int] | None:
-    """A plan for (scatter_|scatter_add_)tiles_T and the columns of a tile, or none where the `bound` places of one do
-    not fit LDS.
+def scatter_tiles(
+    left: int, count: int, bound: int, right: int, itemsize: int, device: DeviceInfo
+) -> tuple[LaunchPlan, int] | None:
+    """A plan for (scatter_|scatter_add_)tiles_T and the columns of a tile. There is none where the `bound` places of a
+    column do not fit LDS, or so few columns fit that reading their lines of memory takes longer than `count` values.
     """
+    columns = left * right
     wide = min(_TILE_COLUMNS, _TILE_BYTES // (bound * itemsize))
     if not wide:
         return None
     wide = 1 << (wide.bit_length() - 1)
     while wide * itemsize > _SECTOR and columns // wide < _TILES * device.compute_units:
         wide //= 2
+    used = wide * itemsize if right > 1 else _SECTOR
+    if used < _SECTOR and _PLACES_A_VALUE * count * used < bound * _SECTOR:
+        return None
     grid = min(-(-columns // wide), WORK_ITEMS // BLOCK)
     why = f"{wide} column{'s' if wide > 1 else ''} of {bound} places in LDS"
     return LaunchPlan((grid, 1, 1), (BLOCK, 1, 1), 0, "tiles", why), wide

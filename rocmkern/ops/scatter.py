@@ -151,7 +151,7 @@ def _tiles(operation: str, x: Tensor, extents: tuple[int, int, int, int]) -> tup
         suits = count >= _LONG or columns * count >= _MANY
     if not (suits and columns * count * bound):
         return None
-    return context(x.device).plan(plans_indexing.scatter_tiles, columns, bound, x.dtype.itemsize)
+    return context(x.device).plan(plans_indexing.scatter_tiles, *extents, x.dtype.itemsize)
 
 
 def _written(operation: str, x: Tensor, at: int, indices: Tensor, source: Tensor) -> Tensor:

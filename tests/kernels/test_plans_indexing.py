@@ -33,7 +33,7 @@ def test_every_access_has_its_thread(slices: int, right: int, itemsize: int, max
 @given(st.integers(1, 1 << 20), st.integers(1, 40000), st.sampled_from([1, 2, 4, 8]))
 def test_tiles_hold_columns_that_fit_lds(columns: int, bound: int, itemsize: int) -> None:
     """A power of two of columns, whose places are within 32 KiB; where those of one are not, there is no plan."""
-    found = plans_indexing.scatter_tiles(columns, bound, itemsize, device())
+    found = plans_indexing.scatter_tiles(columns, 1, bound, 1, itemsize, device())
     assert (found is None) == (bound * itemsize > 32768)
     if found is not None:
         plan, wide = found
@@ -43,7 +43,14 @@ def test_tiles_hold_columns_that_fit_lds(columns: int, bound: int, itemsize: int
 
 def test_tiles_are_as_wide_as_memory_gives_at_once() -> None:
     """Eight columns of 1024 f32 fill LDS; of few places they are as many as leave blocks for all compute units."""
-    widths = [
-        plans_indexing.scatter_tiles(n, bound, 4, device()) for n, bound in ((1 << 16, 1024), (1 << 16, 9), (4096, 9))
-    ]
-    assert [found[1] for found in widths if found is not None] == [8, 32, 8]
+    cases = ((1 << 16, 1024, 8), (1 << 16, 9, 32), (4096, 9, 8))
+    for columns, bound, wide in cases:
+        found = plans_indexing.scatter_tiles(1, 1, bound, columns, 4, device())
+        assert found is not None and found[1] == wide
+
+
+def test_few_values_do_not_read_columns_whole() -> None:
+    """A line of memory holds eight columns, LDS one of 8192 f32: 1024 values take less one by one, 8192 do not."""
+    taken = [plans_indexing.scatter_tiles(1, n, 8192, 1 << 16, 4, device()) is not None for n in (1024, 8192)]
+    assert taken == [False, True]
+    assert plans_indexing.scatter_tiles(1 << 16, 1024, 8192, 1, 4, device()) is not None
