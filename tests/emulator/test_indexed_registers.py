@@ -25,6 +25,7 @@ def scalar_moves(index: int) -> dict[str, tuple[int, str]]:
         f"result_pair{index}": (pair, "s_movreld_b64 s[40:41], s[24:25]"),
         f"both{index}": (index << 16 | 2 - index, "s_movrelsd_2_b32 s40, s24"),
         "far_source": (FAR, "s_movrels_b32 s40, s24"),
+        "next_source": (82, "s_movrels_b32 s40, s24"),
         "far_result": (FAR, "s_movreld_b64 s[40:41], s[24:25]"),
     }
 
@@ -40,6 +41,7 @@ def moved(words: list[int], index: int) -> dict[str, dict[str, int]]:
         f"result_pair{index}": {f"s{40 + pair}": words[0], f"s{41 + pair}": words[1]},
         f"both{index}": {f"s{40 + index}": words[2 - index]},
         "far_source": {"s40": 77},
+        "next_source": {"s40": 77},
         "far_result": {},
     }
 
@@ -117,12 +119,12 @@ def test_a_vector_register_beyond_the_last_is_left_alone(target: str) -> None:
     """v0 is read for it; nothing is written, in the wave's registers or behind them."""
     on = bench(target, {
         "source": "v_mov_b32 v0, v3\n s_mov_b32 m0, s24\n v_movrels_b32 v10, v2",
-        "result": "s_mov_b32 m0, s24\n v_movreld_b32 v10, v2",
+        "result": "v_mov_b32 v0, v3\n s_mov_b32 m0, s24\n v_movreld_b32 v10, v2\n v_mov_b32 v13, v0",
     })  # fmt: skip
     words = {r: np.arange(on.lanes, dtype=np.uint32) + 100 * r for r in (2, 3, 10, 11, 12, 13)}
-    for far in (255, 4096, FAR, 2**32 - 1):
+    for far in (254, 255, 4096, FAR, 2**32 - 1):
         got = on.run("source", words, scalars=(far,))
         np.testing.assert_array_equal(got.vector(10), words[3])
         got = on.run("result", words, scalars=(far,))
-        for i in range(4):
-            np.testing.assert_array_equal(got.vector(10 + i), words[10 + i])
+        for register, kept in ((10, 10), (11, 11), (12, 12), (13, 3)):
+            np.testing.assert_array_equal(got.vector(register), words[kept])

@@ -97,3 +97,18 @@ def test_what_is_kept_of_a_unit_is_not_used_before_other_code(target: str) -> No
         on.run(name, {}, scalars=(1, 2))
         on.module.program.compile(on.module.kernel(name).kernel)
         assert (on.run(name, {}, scalars=(3, 4)).vector(10) == result).all()
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_lanes_beyond_the_last_begin_again(target: str) -> None:
+    """The low bits of a lane's number count, in both tiers, whether code or a register has it."""
+    on, name = bench(target, {
+        "lanes": "v_readlane_b32 s40, v2, s24\n v_writelane_b32 v10, 7, s24\n v_mov_b32 v11, s40",
+    }), "lanes"  # fmt: skip
+    values, old = np.arange(on.lanes, dtype=np.uint32) + 100, np.zeros(on.lanes, np.uint32)
+    for _ in range(2):
+        for lane in (5, on.lanes + 5, 2**31 + 5):
+            found = on.run(name, {2: values, 10: old}, scalars=(lane,))
+            assert found.vector(11)[0] == 105
+            assert np.flatnonzero(found.vector(10)).tolist() == [5]
+        on.module.program.compile(on.module.kernel(name).kernel)

@@ -211,6 +211,14 @@ def test_flushing_singles_leaves_doubles_alone(target: str) -> None:
         assert (on.run("product", {2: alike(on, a), 3: alike(on, b)}).vector(10) == 0).all()
 
 
+@every_target
+def test_short_products_are_rounded_once(target: str) -> None:
+    """f16 to nearest: 1 + 2⁻¹¹ + 2⁻²⁶ lies above the middle of 1 and the next; rounded to f32 it is the middle."""
+    on = bench(target, {"f": "v_fma_f16 v10, v2, v3, v4"}, {"float_round_mode_32": 1})
+    given = {r: alike(on, x, np.float16) for r, x in ((2, 99 * 2.0**-13), (3, 331 * 2.0**-13), (4, 1.0))}
+    assert (on.run("f", given).vector(10, np.float16) == np.float16(1 + 2.0**-10)).all()
+
+
 def test_what_is_kept_of_a_kernel_belongs_to_its_mode() -> None:
     """Equal code of another mode is other code to a later process."""
     for mode, wanted in ((3, 2.0**-140), (0, 0), (3, 2.0**-140)):
