@@ -162,7 +162,7 @@ def movement(b: Bench) -> Iterator[Case]:
 
 def rows(b: Bench) -> Iterator[Case]:
     functional = torch.nn.functional
-    for kind, size in (("f32", 4), ("f16", 2)):
+    for kind, size in (("f32", 4), ("f16", 2), ("bf16", 2)):
         for shape in ((SIDE, SIDE), (1 << 20, 256), (256, 1 << 20), (1, 1 << 28)):
             x, tx = b.pair(shape, kind)
             label, read = f"{shape[0]}×{shape[1]} {kind}", float(size * shape[0] * shape[1])

@@ -2,6 +2,7 @@
 // once per pass. All arithmetic is in f32, or f64 for f64, and rounds once; in place is allowed.
 #pragma once
 
+#include "exponential.hpp"
 #include "rows.hpp"
 
 namespace rk {
@@ -44,15 +45,21 @@ struct CachedRow {
             }
         }
     }
-    template <typename Step>
-    RK_DEVICE void each(Step step) {
+    RK_DEVICE Value largest() const {
+        using ByWords = reduction::by_words<T, true>;
+        Value largest = lowest<Value>();
 #pragma unroll
-        for (Vector &pack : value) {
+        for (const Vector &pack : value) {
+            if constexpr (has_pack<ByWords, T, width>) {
+                largest = reduction::further<true>(largest, ByWords::pack(pack, 0));
+            } else {
 #pragma unroll
-            for (T &x : pack.lane) {
-                step(x);
+                for (const T &x : pack.lane) {
+                    largest = reduction::further<true>(largest, static_cast<Value>(widen(x)));
+                }
             }
         }
+        return largest;
     }
     // The sum of the terms that this thread holds of the row.
     template <typename Term>
@@ -154,6 +161,16 @@ RK_DEVICE arith<T> falling_exp(arith<T> x) {
     }
 }
 
+// exp(x) for x <= 0, times what cancels from its share of a sum of such: short floats' subnormal shares are normal here.
+template <typename T>
+RK_DEVICE arith<T> raised_exp(arith<T> x) {
+    if constexpr (is_short_float<T>) {
+        return exp2_or_zero(fma(x, 1.44269504f, 16.0f));
+    } else {
+        return falling_exp<T>(x);
+    }
+}
+
 // The exponentials of a wave are summed relative to its own largest value; waves meet once, by both.
 template <typename T, bool Log>
 struct Softmax {
@@ -166,13 +183,12 @@ struct Softmax {
     RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
         CachedRow<T> row;
         row.load(team, cols, src);
-        Value largest = lowest<Value>();
-        row.each([&](T x) { largest = maximum(largest, widen(x)); });
+        Value largest = row.largest();
         row.narrow_again();
         largest = lanes_join<Max>(largest, lanes_of(team));
         const Value origin = largest == lowest<Value>() ? 0 : largest;  // two infinities have no difference
         Value sum = row.sum(team, cols, [=](T &x) {
-            const Value power = falling_exp<T>(widen(x) - origin);
+            const Value power = Log ? falling_exp<T>(widen(x) - origin) : raised_exp<T>(widen(x) - origin);
             if constexpr (keeps_powers) {
                 x = power;
             }
@@ -195,7 +211,7 @@ struct Softmax {
         } else {
             const Value factor = 1 / sum;
             row.store(team, cols, dst, [](u32) { return 0; },
-                      [=](int, u32, Value x) { return falling_exp<T>(x - top) * factor; });
+                      [=](int, u32, Value x) { return raised_exp<T>(x - top) * factor; });
         }
     }
     RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {

@@ -152,6 +152,17 @@ def test_softmax_of_waves_without_a_finite_value(device: Device, t: DType) -> No
     assert np.isneginf(logs[1, :4095]).all() and logs[1, 4095] == 0
 
 
+@pytest.mark.parametrize("cols", [8, 5])
+def test_softmax_keeps_subnormal_shares(device: Device, cols: int) -> None:
+    """bf16 has shares below 2^-126, in rows kept in registers and in others."""
+    t = dtypes.bfloat16
+    x = np.array([0, -88, -89.5, -91, -95, -np.inf, -np.inf, -np.inf][:cols], t.numpy)[None]
+    want = softmax(wide(x))
+    assert 0 < want[0, 3] < 2.0**-126
+    came = over_rows(device, "softmax", t, x)
+    assert (np.abs(wide(came) - want) <= np.maximum(2.0**-133, want * 2.0**-8)).all()
+
+
 def test_half_precision_norm_does_not_overflow(device: Device) -> None:
     """G26: rms norm of 4096 values of 60000 in f16 is 1."""
     t = dtypes.float16

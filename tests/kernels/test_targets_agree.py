@@ -119,6 +119,9 @@ CASES = (
     Case(rk.linalg.cholesky, exact_square(40)),
     Case(drawn, np.empty((70, 70), np.float16)),
     Case(rk.linalg.eigvalsh, np.diag(whole(np.float32, 30))),
+    Case(rk.linalg.solve, exact_square(5), whole(np.float64, 5, 3)),
+    Case(rk.pad, floats(np.float16, 12, 15), 4, mode="reflect"),
+    Case(rk.isclose, floats(np.float32, 700), floats(np.float32, 700)),
 )  # fmt: skip
 
 
