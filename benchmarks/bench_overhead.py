@@ -239,7 +239,32 @@ def matrices(device: rk.Device) -> Calls:
     }
 
 
-GROUPS = (steps, elementwise, creation, movement, by_rows, products, matrices)
+def compositions(device: rk.Device) -> Calls:
+    """What NumPy has beyond the standard, of several operations each."""
+    x, m = rk.asarray([1.0, 2.0, 3.0, 4.0], device=device), rk.asarray([[2.0, 1.0], [1.0, 3.0]], device=device)
+    k, b = x.astype(rk.int32), rk.ones((2,), device=device)
+    names = ("nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar", "average", "gradient", "trapezoid")
+    rows: Calls = {f"{name}(x)": partial(getattr(rk, name), x) for name in (*names, "argwhere", "diag")}
+    return rows | {
+        "average(x, weights)": lambda: rk.average(x, weights=x),
+        "percentile(x, 30)": lambda: rk.percentile(x, 30),
+        "histogram(x, range)": lambda: rk.histogram(x, 4, range=(0, 4)),
+        "cov(m)": lambda: rk.cov(m),
+        "corrcoef(m)": lambda: rk.corrcoef(m),
+        "convolve(x, x)": lambda: rk.convolve(x, x),
+        "correlate(x, x)": lambda: rk.correlate(x, x),
+        "interp(x, x, x)": lambda: rk.interp(x, x, x),
+        "polyval(b, x)": lambda: rk.polyval(b, x),
+        "hstack([x, x])": lambda: rk.hstack([x, x]),
+        "vstack([x, x])": lambda: rk.vstack([x, x]),
+        "unravel_index(k, shape)": lambda: rk.unravel_index(k, (3, 3)),
+        "linalg.norm(m)": lambda: rk.linalg.norm(m),
+        "linalg.cond(m)": lambda: rk.linalg.cond(m),
+        "linalg.lstsq(m, b)": lambda: rk.linalg.lstsq(m, b),
+    }
+
+
+GROUPS = (steps, elementwise, creation, movement, by_rows, products, matrices, compositions)
 
 
 def microseconds(call: Callable[[], object], calls: int) -> float:

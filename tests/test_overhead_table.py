@@ -15,7 +15,7 @@ LEFT_OUT = {
     "empty_cache", "empty_like", "expand_dims", "explain_tuned", "finfo", "flip", "get_item", "iinfo", "isdtype",
     "jit_kernels", "linalg.diagonal", "linalg.matmul", "linalg.matrix_transpose", "linalg.tensordot", "linalg.vecdot",
     "matrix_transpose", "memory_statistics", "moveaxis", "permute_dims", "ravel", "reshape", "result_type",
-    "set_item", "split", "squeeze", "swapaxes", "unstack", "use_tuned",
+    "set_item", "sliding_window_view", "split", "squeeze", "swapaxes", "unstack", "use_tuned",
 }  # fmt: skip
 
 

@@ -7,6 +7,17 @@
 
 namespace rk {
 
+// Element j of a pack, widened; of bf16 from its word, since PTX that takes words apart keeps more registers.
+template <typename T, u32 Width>
+RK_DEVICE arith<T> widened(const Pack<T, Width> &pack, u32 j) {
+    if constexpr (is_same<T, bf16>) {
+        const u32 word = bit_cast<Pack<u32, Width / 2>>(pack).lane[j / 2];
+        return bit_cast<f32>(j % 2 ? word & 0xffff0000u : word << 16);
+    } else {
+        return widen(pack.lane[j]);
+    }
+}
+
 // A thread's packs of its row, as they came: short floats are widened at every use, which costs less than the registers
 // for wide ones. Pack p of the row belongs to thread p % width, so that a wave reads in one sweep.
 template <typename T>
@@ -61,7 +72,8 @@ struct CachedRow {
         }
         return largest;
     }
-    // The sum of the terms that this thread holds of the row.
+    // The sum of the terms that this thread holds of the row. A term may put another number in the place of an element
+    // that is not widened.
     template <typename Term>
     RK_DEVICE Value sum(const Team &team, u32 cols, Term term) {
         Value sum = 0;
@@ -69,8 +81,12 @@ struct CachedRow {
         for (u32 p = 0; p < packs; ++p) {
             Value part = 0;
 #pragma unroll
-            for (T &x : value[p].lane) {
+            for (u32 j = 0; j < width; ++j) {
+                Value x = widened(value[p], j);
                 part += term(x);
+                if constexpr (is_same<T, Value>) {
+                    value[p].lane[j] = x;
+                }
             }
             sum += number(team, p) < cols / width ? part : 0;
         }
@@ -100,7 +116,7 @@ struct CachedRow {
                 Vector out;
 #pragma unroll
                 for (u32 j = 0; j < width; ++j) {
-                    out.lane[j] = narrow<T>(result(context, j, widen(value[p].lane[j])));
+                    out.lane[j] = narrow<T>(result(context, j, widened(value[p], j)));
                 }
                 reinterpret_cast<Vector *>(dst)[n] = out;
             }
@@ -130,9 +146,9 @@ struct Weights {
         }
         return pair;
     }
-    RK_DEVICE arith<T> apply(arith<T> x, T by, T plus) const {
-        const arith<T> scaled = scale ? x * widen(by) : x;
-        return shift ? scaled + widen(plus) : scaled;
+    RK_DEVICE arith<T> apply(arith<T> x, const Pair &pair, u32 j) const {
+        const arith<T> scaled = scale ? x * widened(pair.scale, j) : x;
+        return shift ? scaled + widened(pair.shift, j) : scaled;
     }
     RK_DEVICE arith<T> apply_at(arith<T> x, u64 i) const {
         const arith<T> scaled = scale ? x * widen(scale[i]) : x;
@@ -187,8 +203,8 @@ struct Softmax {
         row.narrow_again();
         largest = lanes_join<Max>(largest, lanes_of(team));
         const Value origin = largest == lowest<Value>() ? 0 : largest;  // two infinities have no difference
-        Value sum = row.sum(team, cols, [=](T &x) {
-            const Value power = Log ? falling_exp<T>(widen(x) - origin) : raised_exp<T>(widen(x) - origin);
+        Value sum = row.sum(team, cols, [=](Value &x) {
+            const Value power = Log ? falling_exp<T>(x - origin) : raised_exp<T>(x - origin);
             if constexpr (keeps_powers) {
                 x = power;
             }
@@ -239,13 +255,11 @@ struct RmsNorm {
     RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
         CachedRow<T> row;
         row.load(team, cols, src);
-        const Value squares = row.sum(team, cols, [](T x) { return widen(x) * widen(x); });
+        const Value squares = row.sum(team, cols, [](Value x) { return x * x; });
         row.narrow_again();
         const Value by = factor(team_join<reduction::sum<Value>>(team, squares), cols);
         row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
-                  [this, by](const auto &pair, u32 j, Value x) {
-                      return weights.apply(x * by, pair.scale.lane[j], pair.shift.lane[j]);
-                  });
+                  [this, by](const auto &pair, u32 j, Value x) { return weights.apply(x * by, pair, j); });
     }
     RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
         const Value squares = team_sum<T>(team, cols, [=](u64 i) { return widen(src[i]) * widen(src[i]); });
@@ -283,10 +297,10 @@ struct LayerNorm {
         row.load(team, cols, src);
         const u32 lanes = lanes_of(team);
         const Value held = static_cast<Value>(row.held_by_wave(team, cols));
-        const Value sum = lanes_join<Sum>(row.sum(team, cols, [](T x) { return widen(x); }), lanes);
+        const Value sum = lanes_join<Sum>(row.sum(team, cols, [](Value x) { return x; }), lanes);
         row.narrow_again();
         Value mean = held > 0 ? sum / held : 0;
-        Value squares = row.sum(team, cols, [=](T x) { return (widen(x) - mean) * (widen(x) - mean); });
+        Value squares = row.sum(team, cols, [=](Value x) { return (x - mean) * (x - mean); });
         row.narrow_again();
         squares = lanes_join<Sum>(squares, lanes);
         if (team.width > wave_size) {
@@ -297,9 +311,7 @@ struct LayerNorm {
         }
         const Value by = factor(squares, cols);
         row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
-                  [this, by, mean](const auto &pair, u32 j, Value x) {
-                      return weights.apply((x - mean) * by, pair.scale.lane[j], pair.shift.lane[j]);
-                  });
+                  [this, by, mean](const auto &pair, u32 j, Value x) { return weights.apply((x - mean) * by, pair, j); });
     }
     RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
         const Value sum = team_sum<T>(team, cols, [=](u64 i) { return widen(src[i]); });

@@ -29,7 +29,7 @@ def vstack(arrays: Sequence[Tensor], /) -> Tensor:
     return concat([x if as_tensor("vstack", x).ndim > 1 else reshape(x, (1, -1)) for x in arrays])
 
 
-def diag(x: Tensor, /, *, k: int = 0) -> Tensor:
+def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """Of a vector the matrix with it on the k-th diagonal and zeros elsewhere; of a matrix that diagonal, a view."""
     if as_tensor("diag", x).ndim == 2:
         return diagonal(x, offset=k)

@@ -25,7 +25,7 @@ Mode = Literal["full", "same", "valid"]
 
 
 @recorded
-def convolve(x1: Tensor, x2: Tensor, /, *, mode: Mode = "full") -> Tensor:
+def convolve(x1: Tensor, x2: Tensor, /, mode: Mode = "full") -> Tensor:
     """The convolution of two vectors: all of it, as much as the longer has, or what both overlap in whole."""
     a, b = _vectors("convolve", x1, x2, mode)
     long, short = (a, b) if a.size >= b.size else (b, a)
@@ -33,7 +33,7 @@ def convolve(x1: Tensor, x2: Tensor, /, *, mode: Mode = "full") -> Tensor:
 
 
 @recorded
-def correlate(x1: Tensor, x2: Tensor, /, *, mode: Mode = "valid") -> Tensor:
+def correlate(x1: Tensor, x2: Tensor, /, mode: Mode = "valid") -> Tensor:
     """Σ x1[n + k]·conj(x2[n]) of two vectors for each k: all, as many as the longer has, or where both overlap in
     whole.
     """

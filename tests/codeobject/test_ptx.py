@@ -56,7 +56,7 @@ def test_text_without_a_target_is_refused() -> None:
 
 def test_older_ptx_serves_newer_devices() -> None:
     """sm_80 runs on an sm_90 device, sm_90 does not run on sm_80."""
-    assert targets.resolve("sm_90", ("gfx942", "sm_80")) == "sm_80"
-    assert targets.resolve("sm_90", ("sm_80", "sm_90")) == "sm_90"
+    assert targets.resolve("sm_90", ("gfx942", "sm_80"), "affine") == "sm_80"
+    assert targets.resolve("sm_90", ("sm_80", "sm_90"), "affine") == "sm_90"
     with pytest.raises(TargetNotBuilt, match="rocmkern build --target sm_80"):
-        targets.resolve("sm_80", ("gfx942", "sm_90"))
+        targets.resolve("sm_80", ("gfx942", "sm_90"), "affine")

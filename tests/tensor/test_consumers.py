@@ -72,7 +72,8 @@ print(len(calls))
 
 def test_scipy() -> None:
     """SciPy's statistics and special functions give tensors with the values that they give for NumPy arrays."""
-    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": path}
     run = subprocess.run([sys.executable, "-c", SCIPY], env=environment, capture_output=True, text=True, cwd=ROOT)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "11"
