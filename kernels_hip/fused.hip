@@ -362,7 +362,7 @@ struct Unit {
     RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
         CachedRow<T> row;
         row.load(team, cols, src);
-        const Value squares = row.sum(team, cols, [](T x) { return widen(x) * widen(x); });
+        const Value squares = row.sum(team, cols, [](Value x) { return x * x; });
         row.narrow_again();
         const Value length = maximum(sqrt(team_join<reduction::sum<Value>>(team, squares)), eps);
         row.store(team, cols, dst, [](u32) { return 0; }, [=](int, u32, Value x) { return x / length; });
