@@ -1,16 +1,20 @@
-"""The array family: assignment between layouts, writes by offset, evenly spaced numbers."""
+"""The array family: assignment between layouts, writes by offset, evenly spaced numbers, copies beyond their ends."""
 
 from __future__ import annotations
+
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
 
+import rocmkern as rk
 from rocmkern.dtypes import REAL, DType
 from rocmkern.runtime import Device
 from tests.kernels.launching import run
 
 UNSIGNED = tuple(d for d in REAL if d.kind == "unsigned")
 NUMBERS = tuple(d for d in REAL if d.kind != "bool")
+Mode = Literal["edge", "reflect", "symmetric", "wrap"]
 
 
 @pytest.mark.parametrize("t", UNSIGNED, ids=lambda d: d.short)
@@ -59,3 +63,12 @@ def test_ramp_of_integers_wraps_at_64_bits(device: Device) -> None:
     floats = np.zeros(3, np.float32)
     run(device, "ramp_f32", 3, 0.0, 1 / 3, 1.0, floats, grid=1)
     assert floats[0] == 0 and floats[2] == 1
+
+
+@pytest.mark.parametrize("t", UNSIGNED, ids=lambda d: d.short)
+def test_copies_go_on_beyond_their_ends(device: Device, t: DType) -> None:
+    """In each of NumPy's ways, by more than the length too, from a transposed source."""
+    x = np.arange(35).astype(t.numpy).reshape(7, 5)
+    for mode in get_args(Mode):
+        got = rk.pad(rk.asarray(x, device=device).T, ((3, 11), (0, 2)), mode=mode)
+        np.testing.assert_array_equal(got.numpy(), np.pad(x.T, ((3, 11), (0, 2)), mode))
