@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import rocmkern as rk
+from tests import hip_double
 
 # Views, questions of dtypes and shapes, and what has another spelling in the table.
 LEFT_OUT = {
@@ -40,3 +41,13 @@ def test_every_function_that_launches_has_a_row() -> None:
     }
     assert functions - rows - LEFT_OUT == set()
     assert LEFT_OUT - functions == LEFT_OUT & rows == set()
+
+
+def test_rows_run_on_a_device_that_does_not_compute() -> None:
+    """As `--device double` times them."""
+    module = table()
+    with hip_double.present(1):
+        for group in module.GROUPS:
+            for name, call in group(rk.Device("hip:0")).items():
+                if not name.startswith(module.BY_VALUE):
+                    call()
