@@ -173,18 +173,9 @@ def _gather(x: Tensor, ids: Tensor, axis: int, status: int = 0) -> Tensor:
     strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
     info = layout_info(x.device, ids.shape + ids.strides + strides)
     kernel(x.device, f"gather_strided_u{x.dtype.bits}")(
-        -(-result.size // plans_indexing.MOVES),
-        result.size,
-        x.ndim,
-        info,
-        fused.id_type(ids),
-        ids.address,
-        x.address,
-        result.address,
-        x.shape[axis],
-        word(x.strides[axis]),
-        status,
-    )
+        -(-result.size // plans_indexing.MOVES), result.size, x.ndim, info, fused.id_type(ids), ids.address, x.address,
+        result.address, x.shape[axis], word(x.strides[axis]), status,
+    )  # fmt: skip
     return result
 
 
@@ -254,13 +245,12 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     same_device("repeat", x.device, index_tensor("repeat", repeats))
     if repeats.ndim > 1 or (repeats.ndim and repeats.size not in (1, x.shape[at])):
         raise ShapeError(f"repeat: repeats of shape {repeats.shape} for {x.shape[at]} slices; give one for each")
-    if repeats.dtype.kind == "signed" and repeats.size > fused.FEW and int(lowest(repeats)) < 0:
-        raise ShapeError(f"repeat: {int(lowest(repeats))} times; use 0 or more")
     times = broadcast_to(repeats, (x.shape[at],))
-    if times.size <= fused.FEW:  # the host needs their sum anyway
-        counts = times.numpy().tolist()
-        if min(counts, default=0) < 0:
-            raise ShapeError(f"repeat: {min(counts)} times; use 0 or more")
+    counts = times.numpy().tolist() if times.size <= fused.FEW else None  # the host needs their sum anyway
+    least = int(lowest(repeats)) if counts is None else min(counts, default=0)
+    if least < 0:
+        raise ShapeError(f"repeat: {least} times; use 0 or more")
+    if counts is not None:
         total = sum(counts)
         if fused.are_few(total * (x.size // max(len(counts), 1))):
             return fused.repeat_each(x, at, times, total)

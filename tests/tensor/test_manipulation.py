@@ -174,6 +174,7 @@ def test_shape_errors_are_value_errors_with_the_shapes() -> None:
         (lambda: rk.permute_dims(t, (0, 0)), "twice"),
         (lambda: rk.repeat(t, -1), "use 0 or more"),
         (lambda: rk.repeat(t, rk.asarray([1, -1]), axis=0), "repeat: -1 times"),
+        (lambda: rk.repeat(rk.zeros(5000), rk.asarray([-1])), "repeat: -1 times"),
         (lambda: rk.matrix_transpose(rk.zeros((2,))), "2 or more"),
     ):
         with pytest.raises(ShapeError, match=words):
