@@ -58,11 +58,10 @@ class AccessFunction:
             with w.when(part.ne(0)):
                 raw = w.load(w.at(addresses, chunk * (8 * LANES)), "i64", LANES, 8)
                 resolved, inside = spaces.resolve(raw, chunk)
-                inside_bits = w.emit(f"bitcast {inside.type} {inside.text} to i16", "i16")
+                inside_bits = inside.lane_mask()
                 good, bad = part & inside_bits, part & ~inside_bits
                 if self.space == "buffer":
-                    is_known = raw.eq(OUTSIDE)
-                    bad = bad & ~w.emit(f"bitcast {is_known.type} {is_known.text} to i16", "i16")
+                    bad = bad & ~raw.eq(OUTSIDE).lane_mask()
                 with w.when(bad.ne(0)):
                     self._fault(w, bad, chunk, raw, size)
                 if self.checked:
@@ -100,8 +99,7 @@ class AccessFunction:
     def _move(self, w: Writer, good: Value, chunk: Value, resolved: Value, buffer: Value) -> None:
         first = resolved.lane(0)
         steps = w.vector("i64", [i * self.bytes_per_lane for i in range(LANES)])
-        one_by_one = (resolved - first).eq(steps)
-        straight = w.emit(f"bitcast {one_by_one.type} {one_by_one.text} to i16", "i16").eq(-1)
+        straight = (resolved - first).eq(steps).lane_mask().eq(-1)
         fast, slow, after = w.fresh("fast"), w.fresh("slow"), w.fresh("moved")
         vector_form = self.access.op in ("load", "store")
         if vector_form:
@@ -113,8 +111,7 @@ class AccessFunction:
             w.label(slow)
         if self.access.op == "load":
             same, differ = w.fresh("same"), w.fresh("differ")
-            equal = (resolved - first).eq(0)
-            all_equal = w.emit(f"bitcast {equal.type} {equal.text} to i16", "i16").eq(-1)
+            all_equal = (resolved - first).eq(0).lane_mask().eq(-1)
             w.branch(all_equal & good.eq(-1), same, differ)
             w.label(same)
             self._uniform(w, w.emit(f"inttoptr i64 {first.text} to ptr", "ptr"), chunk)

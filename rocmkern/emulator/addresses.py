@@ -142,8 +142,7 @@ class Addresses:
             inside = (is_inside(index, offset, linear) | free) & size.ne(0)
             if self.cut is not None:
                 differ = inside ^ (is_inside(index, offset + self.span, linear + self.span) | free)
-                some = w.emit(f"bitcast {differ.type} {differ.text} to i{regs.lanes}", f"i{regs.lanes}").ne(0)
-                self.cut.set(self.cut.get() | some)
+                self.cut.set(self.cut.get() | differ.lane_mask().ne(0))
             return inside.select(linear + start, OUTSIDE)
 
         return make

@@ -112,7 +112,7 @@ class InlineMemory:
         together = flags[0]
         for flag in flags[1:]:
             together = together & flag
-        straight = w.emit(f"bitcast {together.type} {together.text} to i{regs.lanes}", f"i{regs.lanes}").eq(-1)
+        straight = together.lane_mask().eq(-1)
         if not wide:
             straight = straight & first.compare("ult", (1 << 32) - step * regs.wave_size - 1)
         regs.straight[key] = straight, start

@@ -179,6 +179,10 @@ class Value:
             lanes = self.width // WIDTH[element]
         return self.writer.emit(f"bitcast {self.type} {self.text} to {type_text(element, lanes)}", element, lanes)
 
+    def lane_mask(self) -> Value:
+        """Of i1 lanes: one integer, a bit for each, the first lowest."""
+        return self.writer.emit(f"bitcast {self.type} {self.text} to i{self.lanes}", f"i{self.lanes}")
+
     def as_int(self) -> Value:
         return self.bits(INT_OF.get(self.element, self.element))
 
@@ -402,8 +406,9 @@ class Writer:
             offset = self.constant("i64", offset)
         return self.emit(f"getelementptr i8, ptr {base.text}, {offset.type} {offset.text}", "ptr")
 
-    def load(self, pointer: Value, element: str, lanes: int = 0, align: int = 1) -> Value:
-        return self.emit(f"load {type_text(element, lanes)}, ptr {pointer.text}, align {align}", element, lanes)
+    def load(self, pointer: Value, element: str, lanes: int = 0, align: int = 1, *, volatile: bool = False) -> Value:
+        kind = "volatile " if volatile else ""
+        return self.emit(f"load {kind}{type_text(element, lanes)}, ptr {pointer.text}, align {align}", element, lanes)
 
     def store(self, value: Value, pointer: Value, align: int = 1) -> None:
         self.line(f"store {value.type} {value.text}, ptr {pointer.text}, align {align}")

@@ -72,8 +72,7 @@ def mask_lanes(mask: Value, chunk: Value, lanes: int) -> Value:
 
 def mask_bits(lanes_value: Value, chunk: Value) -> Value:
     """The i1 lanes of a chunk as bits of an i64 lane mask."""
-    count = lanes_value.lanes
-    bits = lanes_value.writer.emit(f"bitcast {lanes_value.type} {lanes_value.text} to i{count}", f"i{count}")
+    count, bits = lanes_value.lanes, lanes_value.lane_mask()
     bits = bits.resize("i64") if count != 64 else bits
     return bits if chunk.constant == 0 else bits.shl(chunk * count)
 
