@@ -25,11 +25,16 @@ def names(kind: str, *first: int) -> list[str]:
 
 
 def operands(rng: np.random.Generator, kind: str, count: int) -> tuple[Array, Array]:
-    """Numerators and denominators: any, ordinary ones, pairs whose quotient is subnormal or overflows, tiny numerators,
-    denominators whose inverse is subnormal."""
+    """Numerators and denominators: any, ordinary ones and zeros over such, pairs whose quotient is subnormal or
+    overflows, tiny numerators, denominators whose inverse is subnormal; often the same in lanes side by side, which are
+    worked on together."""
     dtype, (digits, least, most) = DTYPES[kind], FORMATS[kind]
     choice = rng.integers(0, 6, count)
-    ordinary = np.abs(rng.standard_normal((2, count))) + 0.25
+    if rng.random() < 0.7:
+        choice = np.where(rng.random(count // 16) < 0.6, 1, choice[::16]).repeat(16)
+    apart = FAR[kind] // 2 - 4 if rng.random() < 0.7 else FAR[kind]
+    ordinary = np.ldexp(rng.standard_normal((2, count)), rng.integers(-apart, apart, (2, count)))
+    ordinary[0] *= rng.random(count) < 0.9
     below = np.ldexp(1 + rng.random(count), rng.integers(-20, -least, count))
     quotient = rng.integers(1, 1 << rng.integers(2, digits, count)) + rng.choice([0, 0.25, 0.5, 0.75], count)
     with np.errstate(all="ignore"):
@@ -145,6 +150,8 @@ def test_fix_up(target: str, seed: int) -> None:
     for kind in texts:
         dtype, (digits, least, _) = DTYPES[kind], FORMATS[kind]
         n, d, q = (floats(rng, kind, on.lanes) for _ in range(3))
+        if kind != "f16" and rng.random() < 0.5:
+            n, d = operands(rng, kind, on.lanes)
         with np.errstate(all="ignore"):
             exact = n / d
             gap = np.frexp(n)[1] - np.frexp(d)[1]

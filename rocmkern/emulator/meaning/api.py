@@ -85,6 +85,10 @@ class Context:
         assert self._exec_bits is not None, "a scalar instruction has no lanes"
         return self._exec_bits()
 
+    def anywhere(self, condition: Value) -> Value:
+        """valu, lanes: whether an i1 holds in some active lane, as a scalar."""
+        return (condition.lane_mask() & self.exec_bits.lane_mask()).ne(0)
+
     def constant(self, element: str, number: int | float) -> Value:
         return self.writer.constant(element, number, self.lanes)
 

@@ -96,6 +96,19 @@ class _Division:
 _DIVISIONS: Final = {"float": _Division(64, 96, 23, 150), "double": _Division(128, 768, 53, 1075)}
 
 
+def _outside(a: Value) -> Value:
+    """Negative where a number is too close to either end for a division to be sure to need no scaling."""
+    size, power = magnitude(a), _DIVISIONS[a.element].far // 2 - 1
+    lowest, highest = (a.like(2.0**p).as_int() for p in (-power, power))
+    return (size - lowest) | (highest - size)
+
+
+def _is_unusual(c: Context, denominator: Value, numerator: Value) -> Value:
+    """Whether a division of some active lane needs more than the plain steps. 0 as the numerator does not."""
+    negative = -magnitude(numerator)
+    return c.anywhere((_outside(denominator) | (_outside(numerator) & negative)).compare("slt", 0))
+
+
 def _exponent(a: Value) -> Value:
     return magnitude(a).lshr(_MANTISSA_BITS[a.element])
 
@@ -113,6 +126,16 @@ def _quotient_is_subnormal(denominator: Value, numerator: Value, step: int) -> V
 def division_scale(c: Context, a: Value, denominator: Value, numerator: Value) -> Result:
     """a, which is the denominator or the numerator, times a power of two where a step between would leave the range of
     normal numbers; VCC where the quotient is so scaled. A NaN where one of them is 0."""
+    w, is_zero = c.writer, numerator.eq(0.0)
+    result, scaled = w.variable(is_zero.select(math.nan, a)), w.variable(w.constant(f"i{c.lanes}", 0))
+    with w.when(_is_unusual(c, denominator, numerator)):
+        value, is_scaled = _scaled(c, a, denominator, numerator)
+        result.set(value)
+        scaled.set(is_scaled.lane_mask())
+    return result.get(), scaled.get().bits("i1")
+
+
+def _scaled(c: Context, a: Value, denominator: Value, numerator: Value) -> tuple[Value, Value]:
     division = _DIVISIONS[a.element]
     up, down = (a * 2.0**power for power in (division.step, -division.step))
     below, above = _exponent(denominator), _exponent(numerator)
@@ -168,8 +191,7 @@ def division_step(c: Context, a: Value, b: Value, d: Value, scaled: Value) -> Re
     A sum that overflows stays infinite."""
     w, step = c.writer, _DIVISIONS[d.element].step
     result = w.variable(c.fma(a, b, d))
-    some = w.emit(f"bitcast {scaled.type} {scaled.text} to i{c.lanes}", f"i{c.lanes}")
-    with w.when(some.ne(0)):
+    with w.when(scaled.lane_mask().ne(0)):
         plain = result.get()
         low = c.support(f"lowered_sum_f{d.width}", d.element, a, b, d)
         if w.rounding is not None:  # twice in one direction is once
@@ -185,9 +207,19 @@ def division_step(c: Context, a: Value, b: Value, d: Value, scaled: Value) -> Re
 def division(c: Context, quotient: Value, denominator: Value, numerator: Value) -> Result:
     """The quotient with the sign that it has to have; what it has to be where an operand is 0, infinite or NaN, and
     0 where the exponents say that it is below every number."""
-    infinity, sign_bit = INFINITY[quotient.element], 1 << (quotient.width - 1)
+    w, sign_bit = c.writer, 1 << (quotient.width - 1)
     sign = (denominator.as_int() ^ numerator.as_int()) & sign_bit
-    over, under = magnitude(numerator), magnitude(denominator)
+    if quotient.element not in _DIVISIONS:
+        return _fixed(quotient, denominator, numerator, sign)
+    is_zero = numerator.eq(0.0)
+    result = w.variable((sign | is_zero.select(0, magnitude(quotient))).bits(quotient.element))
+    with w.when(_is_unusual(c, denominator, numerator) | c.anywhere(quotient.is_nan() & ~is_zero)):
+        result.set(_fixed(quotient, denominator, numerator, sign))
+    return result.get()
+
+
+def _fixed(quotient: Value, denominator: Value, numerator: Value, sign: Value) -> Value:
+    infinity, over, under = INFINITY[quotient.element], magnitude(numerator), magnitude(denominator)
     # infinite estimates become NaN in the steps of the refinement
     size = quotient.is_nan().select(infinity, magnitude(quotient))
     if quotient.element in _DIVISIONS:
