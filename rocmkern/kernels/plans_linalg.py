@@ -37,17 +37,18 @@ def rows(symbol: str, count: int, width: int, device: DeviceInfo) -> LaunchPlan:
 
 def waves(count: int, bits: int, device: DeviceInfo) -> LaunchPlan:
     """A wave for as many matrices as it has 2^bits lanes for each."""
-    return _waves(count, device.wave_size >> bits, device)
+    return _waves(count, device.wave_size >> bits, 1 << bits, device)
 
 
-def a_wave_each(count: int, device: DeviceInfo) -> LaunchPlan:
-    """A wave for each of that many matrices."""
-    return _waves(count, 1, device)
+def a_wave_each(count: int, lanes: int, device: DeviceInfo) -> LaunchPlan:
+    """A wave for each of that many matrices, for which so many lanes are enough."""
+    return _waves(count, 1, lanes, device)
 
 
-def _waves(count: int, each: int, device: DeviceInfo) -> LaunchPlan:
+def _waves(count: int, each: int, lanes: int, device: DeviceInfo) -> LaunchPlan:
     grid = min(-(-count // each), device.max_grid[0], WORK_ITEMS // device.wave_size)
-    return LaunchPlan((grid, 1, 1), (device.wave_size, 1, 1), 0, "waves", f"{each} a wave")
+    threads = min(power_of_two(min(count, each) * lanes), device.wave_size)  # none without a matrix
+    return LaunchPlan((grid, 1, 1), (threads, 1, 1), 0, "waves", f"{each} a wave")
 
 
 def _is_for_threads(count: int, length: int, device: DeviceInfo) -> bool:

@@ -151,7 +151,7 @@ def eig(a: Tensor, check: CheckOfMatrices, *, vectors: bool) -> tuple[Tensor, ..
     layout = _stack(device, batch, a.strides[:-2])
     addresses = (results[0].address, results[1].address if vectors else 0)
     sizes = (*layout, is_double | a.dtype.is_complex << 1, n, *_steps(a), a.address)
-    plan, run = context(device).plan(plans_linalg.a_wave_each, layout[0]), kernel(device, "small_eig").run
+    plan, run = context(device).plan(plans_linalg.a_wave_each, layout[0], n * n), kernel(device, "small_eig").run
     checked(device, check, lambda status: run(plan, *sizes, *addresses, status))
     return results
 
