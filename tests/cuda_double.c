@@ -202,16 +202,30 @@ int cuModuleGetFunction(struct function **function, const struct module *module,
     return SUCCESS;
 }
 
-int cuLaunchKernel(const struct function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared_bytes, struct stream *stream, void **parameters, void **extra) {
+enum { PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+struct attribute { int id; union { char room[64]; void *aligned; int is_on; } value; };
+struct configuration {
+    unsigned gx, gy, gz, bx, by, bz, shared_bytes;
+    struct stream *stream;
+    const struct attribute *attributes;
+    unsigned attribute_count;
+};
+
+int cuLaunchKernelEx(const struct configuration *c, const struct function *function, void **parameters, void **extra) {
     ANSWER_PLANNED();
     NEEDS_CONTEXT();
-    if (function->module->context != current || context_of(stream) != current) return INVALID_HANDLE;
-    if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024) return INVALID_VALUE;
+    if (function->module->context != current || context_of(c->stream) != current) return INVALID_HANDLE;
+    if (!c->gx || !c->gy || !c->gz || !c->bx || !c->by || !c->bz || (uint64_t)c->bx * c->by * c->bz > 1024) return INVALID_VALUE;
+    int is_early = 0;
+    for (unsigned i = 0; i < c->attribute_count; ++i) {
+        if (c->attributes[i].id != PROGRAMMATIC_STREAM_SERIALIZATION) return INVALID_VALUE;
+        is_early = c->attributes[i].value.is_on;
+    }
     uint64_t first;
     if (take_arguments(extra, NULL, &first)) return INVALID_VALUE;
-    note("cuLaunchKernel grid %u %u %u block %u %u %u shared %u stream %d arguments %zu device %d first %llx\n", gx, gy, gz, bx, by, bz,
-         shared_bytes, stream != NULL, last_size, device_of(current), (unsigned long long)first);
+    note("cuLaunchKernelEx grid %u %u %u block %u %u %u shared %u early %d stream %d arguments %zu device %d first %llx\n", c->gx, c->gy,
+         c->gz, c->bx, c->by, c->bz, c->shared_bytes, is_early, c->stream != NULL, last_size, device_of(current),
+         (unsigned long long)first);
     return SUCCESS;
 }
 

@@ -28,6 +28,11 @@ PTX = b"""
 {
     ret;
 }
+.visible .entry awaits(.param .u64 .ptr .align 1 awaits_0)
+{
+    griddepcontrol.wait;
+    ret;
+}
 """
 
 

@@ -60,6 +60,7 @@ class Kernel:
     descriptor: bytes  # the 64 bytes of the kernel descriptor; empty if the file has none
     descriptor_address: int
     entry_address: int  # virtual address of the first instruction
+    awaits: bool = False  # the launch ahead of it, by an instruction: it may begin before that one has ended
 
     @cached_property
     def explicit_arguments(self) -> tuple[Argument, ...]:

@@ -12,6 +12,7 @@ _TARGET: Final = re.compile(r"^\.target\s+(sm_\w+)", re.M)
 _ENTRY: Final = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)([^{;]*)[{;]")
 _PARAMETER: Final = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(\.ptr\b)?(?:[^\[,]*\[(\d+)\])?")
 _THREADS: Final = re.compile(r"\.(maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_AWAITS: Final = "griddepcontrol.wait"
 _WARP: Final = 32
 _MAX_THREADS: Final = 1024
 
@@ -29,7 +30,12 @@ def read_ptx(data: bytes) -> CodeObject:
     target = _TARGET.search(text)
     if target is None:
         raise CodeObjectError("read code object: the PTX text names no target; it needs a `.target sm_…` line")
-    kernels = {found[1]: _kernel(found[1], found[2], found[3]) for found in _ENTRY.finditer(text)}
+    entries = list(_ENTRY.finditer(text))
+    ends = (*(entry.start() for entry in entries[1:]), len(text))
+    kernels = {
+        entry[1]: _kernel(entry[1], entry[2], entry[3], text.find(_AWAITS, entry.end(), end) >= 0)
+        for entry, end in zip(entries, ends, strict=True)
+    }
     return CodeObject(
         target=target[1],
         version=0,
@@ -43,7 +49,7 @@ def read_ptx(data: bytes) -> CodeObject:
     )
 
 
-def _kernel(name: str, parameters: str, directives: str) -> Kernel:
+def _kernel(name: str, parameters: str, directives: str, awaits: bool) -> Kernel:
     arguments, end = _arguments(parameters)
     threads = _THREADS.search(directives)
     block = tuple(int(n or 1) for n in threads.groups()[1:]) if threads else (_MAX_THREADS, 1, 1)
@@ -67,6 +73,7 @@ def _kernel(name: str, parameters: str, directives: str) -> Kernel:
         descriptor=b"",
         descriptor_address=0,
         entry_address=0,
+        awaits=awaits,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
-from rocmkern.drivers.launch_buffer import Launch
+from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.drivers.vendor import (
     BAD_IMAGE,
@@ -25,6 +25,7 @@ from rocmkern.drivers.vendor import (
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverUnavailable
 
 _NON_BLOCKING: Final = 1
+_EARLY: Final = 6  # the launch attribute of programmatic stream serialization
 
 
 @functools.cache
@@ -81,9 +82,8 @@ CUDA: Final = Vendor(
     "CUresult",
     {"cuda.bindings.driver": "cuda.bindings.cydriver"},
     CFunction(
-        "cuLaunchKernel",
-        b"CUresult (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, "
-        b"unsigned int, CUstream, void **, void **)",
+        "cuLaunchKernelEx",
+        b"CUresult (CUlaunchConfig const *, CUfunction, void **, void **)",
     ),
     CFunction("cuCtxSetCurrent", b"CUresult (CUcontext)"),
 )
@@ -124,6 +124,23 @@ def _address(view: memoryview) -> int:
 
         return int(np.frombuffer(view, np.uint8).ctypes.data)
     return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
+
+class _Attribute(ctypes.Structure):
+    """CUlaunchAttribute."""
+
+    _fields_ = (("id", ctypes.c_int), ("value", ctypes.c_uint64 * 8))
+
+
+class _Configuration(ctypes.Structure):
+    """CUlaunchConfig: blocks and threads along the axes and dynamic LDS first."""
+
+    _fields_ = (
+        ("sizes", ctypes.c_uint * 7),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("attribute_count", ctypes.c_uint),
+    )
 
 
 @define(eq=False)
@@ -181,6 +198,15 @@ class CudaDriver(VendorDriver):
     def load_module(self, image: bytes) -> int:
         """Compiles PTX for the device; the text must end in a zero byte."""
         return super().load_module(image if image.endswith(b"\0") else image + b"\0")
+
+    def _laid(self, kernel: Any, sizes: tuple[int, ...], queue: Any, early: bool, arguments: ArgumentBlock) -> Launch:
+        attribute = _Attribute(_EARLY, (1,))
+        laid = _Configuration(sizes, int(queue) or None, ctypes.pointer(attribute), early)
+        if self._raw_launch is None:
+            passed = _cuda().CUlaunchConfig(ctypes.addressof(laid)), kernel, 0, arguments.extra or 0
+            return Launch(passed, arguments, laid)
+        pointer = ctypes.c_void_p.from_param
+        return Launch((ctypes.byref(laid), pointer(int(kernel)), None, pointer(arguments.extra)), arguments)
 
     def _refused(self, launch: Launch, status: int) -> None:
         """A new thread, or another library's context: that was refused, not run, and is worth another try."""

@@ -203,7 +203,16 @@ class EmulatorDriver:
         self._entries[handle] = self._modules[module].kernel(name)
         return handle
 
-    def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
+    def launch(
+        self,
+        function: int,
+        grid: Dims,
+        block: Dims,
+        shared_bytes: int,
+        stream: int,
+        arguments: bytes,
+        early: bool = False,
+    ) -> None:
         entry = self._entry(function)
         if not stream and not self._streams:
             self._machine.launch(entry, grid, block, shared_bytes, arguments)

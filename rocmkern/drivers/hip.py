@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
+from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.drivers.vendor import BAD_IMAGE, FAULT, NO_DEVICE, NO_KERNEL, OUT_OF_MEMORY, Vendor, VendorDriver
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverUnavailable
@@ -153,6 +154,13 @@ class HipDriver(VendorDriver):
     def _select(self) -> None:
         if self._several and (self._raw_select is None or self._raw_select(self._c_ordinal)):
             check("hipSetDevice", self.ordinal)  # which says what is wrong
+
+    def _laid(self, kernel: Any, sizes: tuple[int, ...], queue: Any, early: bool, arguments: ArgumentBlock) -> Launch:
+        if self._raw_launch is None:
+            return Launch((kernel, *sizes, queue, None, arguments.extra), arguments)
+        pointer, number = ctypes.c_void_p.from_param, ctypes.c_uint.from_param
+        where = pointer(None if queue is None else int(queue)), None, pointer(arguments.extra)
+        return Launch((pointer(int(kernel)), *map(number, sizes), *where), arguments)
 
     def copy_to_device(self, address: int, source: memoryview, stream: int) -> None:
         self._copy(address, source, source.nbytes, "hipMemcpyHostToDevice", stream)

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from rocmkern.drivers.protocol import Dims
 
-Geometry = tuple[int, Dims, Dims, int, int]  # function, grid, block, dynamic LDS, stream
+Geometry = tuple[int, Dims, Dims, int, int, bool]  # function, grid, block, dynamic LDS, stream, whether early
 
 
 @frozen(eq=False)
@@ -47,6 +47,7 @@ class Launch:
 
     passed: tuple[Any, ...]
     arguments: ArgumentBlock
+    kept: Any = None  # what else lives as long
     view: memoryview = field(init=False)  # of the block
 
     def __attrs_post_init__(self) -> None:

@@ -75,6 +75,13 @@ class Driver(Protocol):
     def unload_module(self, module: int) -> None: ...
     def function(self, module: int, name: str) -> int: ...
     def launch(
-        self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes
+        self,
+        function: int,
+        grid: Dims,
+        block: Dims,
+        shared_bytes: int,
+        stream: int,
+        arguments: bytes,
+        early: bool = False,  # it may begin before the launch ahead has ended, on devices that can: the kernel waits
     ) -> None: ...
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again: ...

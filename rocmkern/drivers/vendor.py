@@ -238,10 +238,19 @@ class VendorDriver(ABC):
         self._functions[module].append(handle)
         return handle
 
-    def launch(self, function: int, grid: Dims, block: Dims, shared_bytes: int, stream: int, arguments: bytes) -> None:
+    def launch(
+        self,
+        function: int,
+        grid: Dims,
+        block: Dims,
+        shared_bytes: int,
+        stream: int,
+        arguments: bytes,
+        early: bool = False,
+    ) -> None:
         if self._several:
             self._select()
-        key = (function, grid, block, shared_bytes, stream), len(arguments)
+        key = (function, grid, block, shared_bytes, stream, early), len(arguments)
         spare = self._launches.get(key)
         if spare is None:
             spare = self._kept(key)
@@ -255,7 +264,7 @@ class VendorDriver(ABC):
         spare.append(launch)
 
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
-        geometry, several = (function, grid, block, 0, 0), self._several
+        geometry, several = (function, grid, block, 0, 0, False), self._several
         spare = list[tuple[Launch, Callable[..., None], tuple[Any, ...]]]()
 
         def made() -> tuple[Launch, Callable[..., None], tuple[Any, ...]]:
@@ -289,17 +298,17 @@ class VendorDriver(ABC):
 
     def _launch(self, geometry: Geometry, nbytes: int) -> Launch:
         """A launch with so many bytes of arguments."""
-        function, grid, block, shared_bytes, stream = geometry
-        kernel, queue, sizes = self._objects.get(function), self._stream(stream), (*grid, *block, shared_bytes)
+        function, grid, block, shared_bytes, stream, early = geometry
+        kernel, sizes = self._objects.get(function), (*grid, *block, shared_bytes)
         if kernel is None:
             self._ended()
-        arguments = ArgumentBlock.of(nbytes, *self.argument_codes)
-        if self._raw_launch is None:
-            return Launch((kernel, *sizes, queue, self.null, arguments.extra or self.null), arguments)
-        # Converted here: for each call that costs as much as the call.
-        pointer, number = ctypes.c_void_p.from_param, ctypes.c_uint.from_param
-        where = pointer(int(queue) if stream else None), None, pointer(arguments.extra)
-        return Launch((pointer(int(kernel)), *map(number, sizes), *where), arguments)
+        return self._laid(kernel, sizes, self._stream(stream), early, ArgumentBlock.of(nbytes, *self.argument_codes))
+
+    @abstractmethod
+    def _laid(self, kernel: Any, sizes: tuple[int, ...], queue: Any, early: bool, arguments: ArgumentBlock) -> Launch:
+        """The launch as the library's call takes it, or else the bindings' own function. What is passed is converted
+        here: for each call that costs as much as the call.
+        """
 
     def _through_bindings(self, *passed: Any) -> int:
         """A launch by the bindings' own function, for those without the C one."""

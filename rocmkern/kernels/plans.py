@@ -30,6 +30,7 @@ class LaunchPlan:
     shared_bytes: int
     variant: str
     why: str
+    early: bool = False  # what the launch ahead writes is all that the kernel has to wait for, which it does itself
 
     @property
     def is_empty(self) -> bool:

@@ -47,7 +47,7 @@ class Kernel:
             packed, recording = self.pack(*arguments), thread.recording
             if recording is not None:
                 recording.launches(self.function, packed, plan.grid, plan.block)
-            self.function.launch_packed(packed, grid=plan.grid, block=plan.block)
+            self.function.launch_packed(packed, grid=plan.grid, block=plan.block, early=plan.early)
 
     def keep(
         self,

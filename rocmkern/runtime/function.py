@@ -87,10 +87,21 @@ class Function:
         return self._packer.pack_values
 
     def launch_packed(
-        self, packed: bytes, *, grid: DimLike, block: DimLike, shared_bytes: int = 0, stream: Stream | None = None
+        self,
+        packed: bytes,
+        *,
+        grid: DimLike,
+        block: DimLike,
+        shared_bytes: int = 0,
+        stream: Stream | None = None,
+        early: bool = False,
     ) -> None:
         """Launches with an argument block made elsewhere, filled with zeros to the kernel's size. Its pointers are not
         checked.
+
+        `early` lets a kernel that waits for the launch ahead by an instruction begin while that one runs. What it does
+        before that instruction must need nothing of the launch ahead, which must not itself be early: then all that
+        came before it has ended.
         """
         needed = self.kernel.explicit_bytes
         if len(packed) < needed:
@@ -98,26 +109,36 @@ class Function:
                 f"launch {self.name}: an argument block of {len(packed)} bytes came, the kernel reads {needed}; "
                 "pack all arguments"
             )
-        self._launch(packed.ljust(self._packer.nbytes, b"\0"), grid, block, shared_bytes, stream)
+        self._launch(packed.ljust(self._packer.nbytes, b"\0"), grid, block, shared_bytes, stream, early)
 
-    def _launch(self, packed: bytes, grid: DimLike, block: DimLike, shared_bytes: int, stream: Stream | None) -> None:
+    def _launch(
+        self,
+        packed: bytes,
+        grid: DimLike,
+        block: DimLike,
+        shared_bytes: int,
+        stream: Stream | None,
+        early: bool = False,
+    ) -> None:
         try:
             dims = self._geometries[grid, block, shared_bytes]
         except (KeyError, TypeError):  # not seen yet, or a list
             dims = self._check(grid, block, shared_bytes)
         handle = 0 if stream is None else stream_handle(stream, self._driver)
-        self.submit(packed, dims[0], dims[1], shared_bytes, handle)
+        self.submit(packed, dims[0], dims[1], shared_bytes, handle, early and self.kernel.awaits)
 
-    def submit(self, packed: bytes, grid: Dims, block: Dims, shared_bytes: int = 0, stream: int = 0) -> None:
+    def submit(
+        self, packed: bytes, grid: Dims, block: Dims, shared_bytes: int = 0, stream: int = 0, early: bool = False
+    ) -> None:
         """Launches what was checked before: an argument block of the kernel's size, a geometry that it ran with."""
         if self.module.is_closed:
             raise ClosedError(f"launch {self.name}: its module is closed; load it again")
         tracing = trace.active
         if tracing is None:
-            self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
+            self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed, early)
             return
         with tracing.timed(self.name, self._driver, stream):
-            self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed)
+            self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed, early)
 
     def prepare(self, packed: bytes, grid: Dims, block: Dims, pointers: Sequence[int]) -> Again:
         """What makes a launch that submit() made again, with other addresses for the arguments of those numbers."""

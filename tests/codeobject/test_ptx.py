@@ -28,6 +28,17 @@ TEXT = b"""
 {
     ret;
 }
+.visible .entry awaits()
+{
+    // what lies before
+    griddepcontrol.wait;
+    ret;
+}
+.visible .entry begins()
+{
+    griddepcontrol.launch_dependents; // not griddepcontrol.wait
+    ret;
+}
 """
 
 
@@ -43,9 +54,15 @@ def test_parameters_have_natural_offsets() -> None:
 def test_every_entry_is_a_kernel() -> None:
     """Comments are no kernels; an entry without parameters is one."""
     read = codeobject.read(TEXT)
-    assert list(read.kernels) == ["mixed", "empty"]
+    assert list(read.kernels) == ["mixed", "empty", "awaits", "begins"]
     assert read.kernels["empty"].arguments == ()
     assert read.target == "sm_90"
+
+
+def test_kernels_that_wait_for_the_launch_ahead_are_told_by_the_instruction() -> None:
+    """Only the kernel whose body has `griddepcontrol.wait` may begin early; a comment is no instruction."""
+    kernels = codeobject.read(TEXT).kernels
+    assert [name for name, kernel in kernels.items() if kernel.awaits] == ["awaits"]
 
 
 def test_text_without_a_target_is_refused() -> None:

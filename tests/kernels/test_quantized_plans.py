@@ -74,6 +74,7 @@ def test_nvidias_blocks_are_fewer() -> None:
     assert plans.slabs(16, h100).grid == (16, 1, 1)
     assert [plans.bands(rows, 16, h100).grid[0] for rows in (17, 4096, 14336)] == [2, 256, 224]
     assert plans.bands(4096, 16, h100).block == (256, 1, 1)
+    assert plans.bands(4096, 16, h100).early and not plans.slabs(16, h100).early
     assert (plans.bands(131072, 2, h100).grid, plans.bands(131072, 2, h100).block) == ((1024, 1, 1), (64, 1, 1))
 
 

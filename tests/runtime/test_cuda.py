@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import rocmkern as rk
 from rocmkern import drivers
+from rocmkern.drivers.c_functions import CFunction
 from rocmkern.errors import (
     CodeObjectError,
     DeviceNotFound,
@@ -19,6 +21,8 @@ from rocmkern.errors import (
     DriverError,
     MemoryFault,
 )
+from rocmkern.kernels.plans import LaunchPlan
+from rocmkern.ops.launch import Kernel, context
 from tests import cuda_double
 from tests.cuda_double import PTX
 from tests.doubles import Double
@@ -55,10 +59,29 @@ def test_launch_arrives_as_given(double: Double) -> None:
     function(np.uint64(64), x, np.float32(1.5), grid=(3, 2), block=(64, 2, 1), shared_bytes=128, stream=stream)
     assert double.arguments() == struct.pack("<QQf", 64, x.address, 1.5)
     module.get_function("nothing")(grid=1, block=64)
-    assert double.log("cuLaunchKernel") == [
-        "cuLaunchKernel grid 3 2 1 block 64 2 1 shared 128 stream 1 arguments 20 device 1 first 40",
-        "cuLaunchKernel grid 1 1 1 block 64 1 1 shared 0 stream 0 arguments 0 device 1 first 0",
+    assert double.log("cuLaunchKernelEx") == [
+        "cuLaunchKernelEx grid 3 2 1 block 64 2 1 shared 128 early 0 stream 1 arguments 20 device 1 first 40",
+        "cuLaunchKernelEx grid 1 1 1 block 64 1 1 shared 0 early 0 stream 0 arguments 0 device 1 first 0",
     ]
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["C functions", "C functions hidden"])
+def test_only_a_kernel_that_waits_is_launched_early(
+    double: Double, monkeypatch: pytest.MonkeyPatch, hidden: bool
+) -> None:
+    """A plan that says so is passed on for a kernel with `griddepcontrol.wait`, and for no other."""
+    if hidden:
+        monkeypatch.setattr(CFunction, "found", lambda self, module: None)
+    device = rk.Device("cuda:0")
+    module, plan = rk.Module.load_data(PTX, device), LaunchPlan((1, 1, 1), (64, 1, 1), 0, "", "")
+    for name in ("awaits", "store_one"):
+        function = module.get_function(name)
+        kernel = Kernel(function, function.pack_values, context(device))
+        for early in (True, False):
+            kernel.run(evolve(plan, early=early), 8)
+    words = [line.split() for line in double.log("cuLaunchKernelEx")]
+    assert [line[line.index("early") + 1] for line in words] == ["1", "0", "0", "0"]
+    assert [line[-1] for line in words] == ["8"] * 4
 
 
 def test_launches_go_through_the_c_function(double: Double) -> None:
@@ -87,7 +110,7 @@ def test_launch_from_a_new_thread(double: Double) -> None:
         thread.start()
         thread.join()
     assert failures == []
-    assert [line.split()[-1] for line in double.log("cuLaunchKernel")] == ["1", "2"]
+    assert [line.split()[-1] for line in double.log("cuLaunchKernelEx")] == ["1", "2"]
 
 
 def test_copy_waits_but_from_pinned_memory(double: Double) -> None:
@@ -108,7 +131,7 @@ def test_copy_waits_but_from_pinned_memory(double: Double) -> None:
     ("call", "status", "error", "words"),
     [
         ("cuMemAlloc", 2, DeviceOutOfMemory, r"CUDA_ERROR_OUT_OF_MEMORY \(2\); free memory"),
-        ("cuLaunchKernel", 1, DriverError, r"CUDA_ERROR_INVALID_VALUE \(1\); see the CUDA documentation"),
+        ("cuLaunchKernelEx", 1, DriverError, r"CUDA_ERROR_INVALID_VALUE \(1\); see the CUDA documentation"),
         ("cuCtxSynchronize", 700, MemoryFault, r"CUDA_ERROR_ILLEGAL_ADDRESS \(700\); run it on `emulator:"),
         ("cuCtxSynchronize", 719, MemoryFault, r"CUDA_ERROR_LAUNCH_FAILED \(719\); run it on `emulator:"),
         ("cuModuleLoadData", 218, CodeObjectError, r"CUDA_ERROR_INVALID_PTX \(218\); build it again"),
@@ -129,7 +152,7 @@ def test_status_becomes_an_error(double: Double, call: str, status: int, error: 
     memory, event = device.alloc(8), rk.Event(device).record()
     uses = {
         "cuMemAlloc": lambda: drivers.open("cuda:0").alloc(1 << 22),
-        "cuLaunchKernel": lambda: function(grid=1, block=64),
+        "cuLaunchKernelEx": lambda: function(grid=1, block=64),
         "cuCtxSynchronize": device.synchronize,
         "cuModuleLoadData": lambda: rk.Module.load_data(PTX, device),
         "cuMemcpyHtoDAsync": lambda: memory.copy_from_host(np.zeros(2, np.float32)),

@@ -53,7 +53,7 @@ def side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
             yield Side("hip", hip.HIP, "hipModuleLaunchKernel", samples.compile_hip(samples.ADD), double)
     else:
         with cuda_double.present() as double:
-            yield Side("cuda", cuda.CUDA, "cuLaunchKernel", cuda_double.PTX, double)
+            yield Side("cuda", cuda.CUDA, "cuLaunchKernelEx", cuda_double.PTX, double)
 
 
 @pytest.mark.parametrize("number", ["2", "x", "-1"])
