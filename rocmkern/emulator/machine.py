@@ -10,6 +10,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
+from time import perf_counter
 from typing import Final
 
 from attrs import define, field, frozen
@@ -164,18 +165,19 @@ class Machine:
     def begin(self, entry: Entry, start: Start, block: bytes) -> None:
         """Run a kernel with these arguments, hidden ones included, to its end."""
         warn_of_failures()
-        space, is_compiled = self._take_space(len(block)), bool(start.heat.entries)
+        space, heat = self._take_space(len(block)), start.heat
+        is_compiled = bool(heat.entries)
         try:
             space.lay(start, block, COMPILED_FUEL if is_compiled else FUEL, checked=self.checked)
             if start.expects_zeros:
                 Launch(self, entry, start, space).take_turns()
                 return
-            # A few workgroups here, the others on all threads where that is worth it. A system call for the time
-            # pays in tier 0 only, whose time is the price of tier 1.
-            clock = time.perf_counter if is_compiled else time.thread_time
-            began, status = clock(), self.run(space.worker.passed)
-            if status != at.FINISHED or not is_compiled:
-                Launch(self, entry, start, space).go_on(status, began, clock)
+            # A few workgroups here, the others on all threads where that is worth it. The CPU's time would say better
+            # what tier 0 costs, but asking for it takes a system call.
+            began = perf_counter()
+            status = self.run(space.worker.passed)
+            if status != at.FINISHED or not (is_compiled or heat.is_cool_after(perf_counter() - began)):
+                Launch(self, entry, start, space).go_on(status, began, perf_counter)
         finally:
             self._return_space(space)
 

@@ -52,6 +52,14 @@ class Heat:
     kept: Kept | None = None  # until it is restored
     is_noted: bool = False  # to be kept
 
+    def is_cool_after(self, seconds: float) -> bool:
+        """Whether compiling does not pay yet after so long in tier 0, which is counted if so."""
+        spent = self.seconds + seconds
+        if spent >= HOT_S and spent >= self.price:
+            return False
+        self.seconds = spent
+        return True
+
 
 HOT_S = 0.1  # seconds in tier 0 before which compiling never pays; a kernel then runs 4 to 6 times as fast
 HOT_S_PER_INSTRUCTION = 2e-3  # in each version of a block that ran: about what compiling it takes
