@@ -61,17 +61,20 @@ class Launch:
 
 def with_addresses(block: bytes, places: Sequence[int]) -> Callable[[Sequence[int]], bytes]:
     """What makes the block with addresses at these bytes of it."""
-    row = _row(places)
-    if row is None:
+    order = sorted(range(len(places)), key=places.__getitem__)
+    starts = [places[number] for number in order]
+    ends = [start + 8 for start in starts]
+    parts: list[Any] = [block[a:b] for a, b in zip([0, *ends], [*starts, len(block)], strict=True)]
+    pack = Struct("=" + "Q".join(f"{len(part)}s" for part in parts)).pack
+    items = [item for part in parts for item in (part, 0)][:-1]
+    is_ordered = order == list(range(len(places)))
 
-        def scattered(addresses: Sequence[int]) -> bytes:
-            copy = bytearray(block)
-            _scattering(memoryview(copy), places)(*addresses)
-            return bytes(copy)
+    def laid(addresses: Sequence[int]) -> bytes:
+        laying = items.copy()
+        laying[1::2] = addresses if is_ordered else [addresses[number] for number in order]
+        return pack(*laying)
 
-        return scattered
-    pack, before, behind = row.pack, block[: places[0]], block[places[0] + row.size :]
-    return lambda addresses: before + pack(*addresses) + behind
+    return laid
 
 
 def _row(places: Sequence[int]) -> Struct | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import local
 from types import NoneType
 from typing import Any, Final, Protocol
@@ -54,23 +55,19 @@ class Launch:
 
     def run(self, device: Device, addresses: Sequence[int]) -> None:
         passed = [addresses[owner] + offset for owner, offset in self.sources]
-        if self.answers:
-            self._answered(device, passed, 0)
-        else:
-            self.again(passed)
-
-    def _answered(self, device: Device, passed: list[int], number: int) -> None:
-        """Launch under the checks from this one on."""
-        if number == len(self.answers):
+        if not self.answers:
             self.again(passed)
             return
-        at, check = self.answers[number]
+        launch: Callable[[], None] = partial(self.again, passed)
+        for at, check in reversed(self.answers):
+            launch = partial(check, device, partial(_answered, launch, passed, at))
+        launch()
 
-        def launch(answer: int) -> None:
-            passed[at] = answer
-            self._answered(device, passed, number + 1)
 
-        check(device, launch)
+def _answered(launch: Callable[[], None], passed: list[int], at: int, answer: int) -> None:
+    """Launch what answers there, which is one of the addresses that it is passed."""
+    passed[at] = answer
+    launch()
 
 
 @frozen(eq=False)

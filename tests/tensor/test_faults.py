@@ -22,6 +22,7 @@ from tests.tensor.arrays import opened
 def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[rk.Device]:
     """The device of these tests, its checks answered as late as a GPU's; the kernels are the real ones."""
     monkeypatch.setattr(faults, "answers_at_once", lambda device: False)
+    monkeypatch.setattr(faults, "_answers", {})
     device = rk.Device()
     yield device
     device.settle()
