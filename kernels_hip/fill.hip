@@ -2,7 +2,6 @@
 // stride to another (copy2d). Values move as bits, whatever they mean.
 #include "include/device.hpp"
 #include "include/index.hpp"
-#include "include/ordering.hpp"
 
 namespace rk {
 

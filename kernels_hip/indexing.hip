@@ -2,8 +2,8 @@
 // An index equal to its type's maximum is Candle's padding mark, and an index outside the axis is treated alike: it
 // reads as zero and is not written, so that no index leads outside the memory. What takes a status reports it.
 #include "include/any_ids.hpp"
+#include "include/device.hpp"
 #include "include/index.hpp"
-#include "include/ordering.hpp"
 #include "include/math.hpp"
 #include "include/running_sum.hpp"
 #include "include/scatter_tiles.hpp"

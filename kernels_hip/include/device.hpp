@@ -1,11 +1,24 @@
-// Threads, waves and barriers: the only place that names hardware builtins. AMDGPU and NVPTX differ here alone.
+// Threads, waves, memory and instructions of the hardware. AMD's and NVIDIA's devices differ here and in math.hpp
+// alone: other headers ask the facts below, and call functions that are defined for each in device_amd.hpp and
+// device_nvidia.hpp. Some are there for one of them only, and called where a fact says so.
 #pragma once
 
 #include "types.hpp"
 
-namespace rk {
+// A kernel for blocks of up to `threads`, which may then spend more registers (AMDGPU) or must spend fewer (NVPTX) than
+// by default. HIP's compiler ignores the attribute that CUDA's takes.
+// `blocks` of them are to fit a multiprocessor side by side, which only NVPTX needs to be told.
+#if defined(__NVPTX__)
+#define RK_BLOCKS_KERNEL(threads, blocks) extern "C" __global__ __attribute__((launch_bounds(threads, blocks))) void
+#define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((launch_bounds(threads))) void
+#define RK_KERNEL RK_BLOCK_KERNEL(1024)
+#else
+#define RK_BLOCKS_KERNEL(threads, blocks) RK_BLOCK_KERNEL(threads)
+#define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, threads))) void
+#define RK_KERNEL extern "C" __global__ void
+#endif
 
-#if defined(__AMDGCN__)
+namespace rk {
 
 #if defined(__GFX9__)
 constexpr u32 wave_size = 64;
@@ -13,161 +26,33 @@ constexpr u32 wave_size = 64;
 constexpr u32 wave_size = 32;
 #endif
 
-RK_DEVICE u32 thread_x() { return __builtin_amdgcn_workitem_id_x(); }
-RK_DEVICE u32 thread_y() { return __builtin_amdgcn_workitem_id_y(); }
-RK_DEVICE u32 thread_z() { return __builtin_amdgcn_workitem_id_z(); }
-RK_DEVICE u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
-RK_DEVICE u32 block_y() { return __builtin_amdgcn_workgroup_id_y(); }
-RK_DEVICE u32 block_z() { return __builtin_amdgcn_workgroup_id_z(); }
-RK_DEVICE u32 block_size_x() { return __builtin_amdgcn_workgroup_size_x(); }
-RK_DEVICE u32 block_size_y() { return __builtin_amdgcn_workgroup_size_y(); }
-RK_DEVICE u32 block_size_z() { return __builtin_amdgcn_workgroup_size_z(); }
-
-// The hidden arguments begin with the grid's block counts (code object v5 and later).
-RK_DEVICE u32 grid_dim(u32 axis) {
-    return ((const u32 *)__builtin_amdgcn_implicitarg_ptr())[axis];
-}
-RK_DEVICE u32 grid_x() { return grid_dim(0); }
-RK_DEVICE u32 grid_y() { return grid_dim(1); }
-RK_DEVICE u32 grid_z() { return grid_dim(2); }
-
-RK_DEVICE u32 lane() {
-    const u32 low = __builtin_amdgcn_mbcnt_lo(~0u, 0u);
-    if constexpr (wave_size == 64) {
-        return __builtin_amdgcn_mbcnt_hi(~0u, low);
-    } else {
-        return low;
-    }
-}
-
-// All memory written by the block's threads before is seen by all of them after.
-RK_DEVICE void barrier() {
-    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
-    __builtin_amdgcn_s_barrier();
-    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
-}
-
-RK_DEVICE u32 per_lane(u32 value) {
-    asm("" : "+v"(value));
-    return value;
-}
-
-RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
-    return static_cast<u32>(__builtin_amdgcn_ds_bpermute(static_cast<i32>(source_lane << 2), static_cast<i32>(value)));
-}
-
-// The value of the first active lane, known to be the same in the whole wave.
-RK_DEVICE u32 uniform(u32 value) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<i32>(value))); }
-
-// 1/x within an ulp, for x and 1/x that are normal.
-RK_DEVICE f32 rough_reciprocal(f32 x) { return __builtin_amdgcn_rcpf(x); }
-
-// x / y for numbers that are far from subnormals and overflow.
-RK_DEVICE f64 divide_normal(f64 x, f64 y) { return x / y; }
-
-// 2^x within an ulp or two.
-RK_DEVICE f32 rough_exp2(f32 x) { return __builtin_exp2f(x); }
-
-// c plus the products of the four signed bytes of a and b; wraps.
-RK_DEVICE i32 dot4(i32 a, i32 b, i32 c) {
-#if defined(__GFX11__) || defined(__GFX12__)
-    return __builtin_amdgcn_sudot4(true, a, true, b, c, false);
+#if defined(__NVPTX__)
+constexpr bool is_nvidia = true;  // for the facts below
 #else
-    return __builtin_amdgcn_sdot4(a, b, c, false);
+constexpr bool is_nvidia = false;
 #endif
-}
 
-// Byte i of the result is the byte of high:low (low's are 0 to 3, high's 4 to 7) that byte i of the selector names.
-RK_DEVICE u32 byte_permute(u32 high, u32 low, u32 selector) { return __builtin_amdgcn_perm(high, low, selector); }
+// Whether memory reaches LDS while a wave does something else: begin_copy and what belongs to it.
+constexpr bool copies_beside_work = is_nvidia;
 
-// Bit i tells whether lane i is active and has the condition.
-RK_DEVICE u64 ballot(bool condition) {
-#if defined(__GFX9__)
-    return __builtin_amdgcn_ballot_w64(condition);
-#else
-    return __builtin_amdgcn_ballot_w32(condition);
-#endif
-}
+// Whether bytes are multiplied by matrix instructions for few columns: multiply_bytes.
+constexpr bool has_byte_matrix = is_nvidia;
 
-// Orders memory accesses among the wave's own lanes, which otherwise the compiler may move.
-RK_DEVICE void wave_sync() {
-    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
-    __builtin_amdgcn_wave_barrier();
-}
+// Whether one instruction finds the larger number and keeps NaN, of two short floats at once too: keeping_nan.
+constexpr bool has_keeping_nan = is_nvidia;
 
-// Orders this thread's accesses before with those after as seen by the whole device.
-RK_DEVICE void device_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+// Whether a load may begin at any byte; where none may, there is funnel_shift.
+constexpr bool has_unaligned_loads = !is_nvidia;
 
-template <typename T>
-RK_DEVICE T atomic_add(T *p, T value) {
-    return __hip_atomic_fetch_add(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
-template <typename T>
-RK_DEVICE T atomic_min(T *p, T value) {
-    return __hip_atomic_fetch_min(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
+// Whether the waves of a compute unit cover each other's latencies, so that one has few LDS reads in flight.
+constexpr bool waves_cover_latency = !is_nvidia;
 
-#elif defined(__NVPTX__)
+// How much of LDS a block that keeps operands there may take, as a multiple of what lets three blocks share 64 KiB.
+constexpr u32 staging_factor = is_nvidia ? 2 : 1;
 
-constexpr u32 wave_size = 32;
+// 16 bytes in registers, arrays of them too. Of structs, NVPTX moves halves, and keeps arrays in local memory.
+using FourWords = u32 __attribute__((ext_vector_type(4)));
 
-RK_DEVICE u32 thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
-RK_DEVICE u32 thread_y() { return __nvvm_read_ptx_sreg_tid_y(); }
-RK_DEVICE u32 thread_z() { return __nvvm_read_ptx_sreg_tid_z(); }
-RK_DEVICE u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-RK_DEVICE u32 block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
-RK_DEVICE u32 block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
-RK_DEVICE u32 block_size_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
-RK_DEVICE u32 block_size_y() { return __nvvm_read_ptx_sreg_ntid_y(); }
-RK_DEVICE u32 block_size_z() { return __nvvm_read_ptx_sreg_ntid_z(); }
-RK_DEVICE u32 grid_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
-RK_DEVICE u32 grid_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
-RK_DEVICE u32 grid_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
-RK_DEVICE u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
-RK_DEVICE void barrier() { __syncthreads(); }
-RK_DEVICE u32 per_lane(u32 value) { return value; }
-RK_DEVICE u32 shuffle_word(u32 value, u32 source_lane) {
-    return static_cast<u32>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<i32>(value), static_cast<i32>(source_lane), 31));
-}
-RK_DEVICE u32 uniform(u32 value) { return value; }
-RK_DEVICE f32 rough_reciprocal(f32 x) { return __nvvm_rcp_approx_ftz_f(x); }
-// The steps of a division without its call for the numbers that are excluded, which takes registers of every caller.
-RK_DEVICE f64 divide_normal(f64 x, f64 y) {
-    f64 reciprocal = __nvvm_rcp_approx_ftz_d(y);  // to 20 bits
-    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
-    reciprocal = __builtin_fma(reciprocal, __builtin_fma(-y, reciprocal, 1.0), reciprocal);
-    const f64 quotient = x * reciprocal;
-    return __builtin_fma(__builtin_fma(-quotient, y, x), reciprocal, quotient);
-}
-RK_DEVICE f32 rough_exp2(f32 x) { return __nvvm_ex2_approx_f(x); }
-RK_DEVICE i32 dot4(i32 a, i32 b, i32 c) {
-    i32 sum;
-    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
-    return sum;
-}
-RK_DEVICE u32 byte_permute(u32 high, u32 low, u32 selector) {
-    // prmt takes four bits for each byte, where the selector has eight.
-    const u32 packed = (selector & 0xfu) | (selector >> 4 & 0xf0u) | (selector >> 8 & 0xf00u) | (selector >> 12 & 0xf000u);
-    u32 bytes;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(low), "r"(high), "r"(packed));
-    return bytes;
-}
-RK_DEVICE u64 ballot(bool condition) { return __nvvm_vote_ballot_sync(~0u, condition); }
-
-RK_DEVICE void wave_sync() { __nvvm_bar_warp_sync(~0u); }
-RK_DEVICE void device_fence() { __nvvm_membar_gl(); }
-template <typename T>
-RK_DEVICE T atomic_add(T *p, T value) {
-    return __scoped_atomic_fetch_add(p, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-}
-template <typename T>
-RK_DEVICE T atomic_min(T *p, T value) {
-    return __scoped_atomic_fetch_min(p, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-}
-
-#else
-// The host half of an ordinary hipcc compilation only parses the kernels.
-constexpr u32 wave_size = 32;
 __device__ u32 thread_x();
 __device__ u32 thread_y();
 __device__ u32 thread_z();
@@ -181,30 +66,105 @@ __device__ u32 grid_x();
 __device__ u32 grid_y();
 __device__ u32 grid_z();
 __device__ u32 lane();
+
+// All memory written by the block's threads before is seen by all of them after.
 __device__ void barrier();
-__device__ u32 per_lane(u32 value);
-__device__ u32 shuffle_word(u32 value, u32 source_lane);
-__device__ u64 ballot(bool condition);
-__device__ u32 uniform(u32 value);
-__device__ f32 rough_reciprocal(f32 x);
-__device__ f64 divide_normal(f64 x, f64 y);
-__device__ f32 rough_exp2(f32 x);
-__device__ i32 dot4(i32 a, i32 b, i32 c);
-__device__ u32 byte_permute(u32 high, u32 low, u32 selector);
+
+// Orders memory accesses among the wave's own lanes, which otherwise the compiler may move.
 __device__ void wave_sync();
+
+// Orders this thread's accesses before with those after as seen by the whole device.
 __device__ void device_fence();
+
 template <typename T>
 __device__ T atomic_add(T *p, T value);
 template <typename T>
 __device__ T atomic_min(T *p, T value);
+
+__device__ u32 shuffle_word(u32 value, u32 source_lane);
+
+// The value of the first active lane, known to be the same in the whole wave.
+__device__ u32 uniform(u32 value);
+
+// Bit i tells whether lane i is active and has the condition.
+__device__ u64 ballot(bool condition);
+
+// The same number, from here on in vector registers: AMD GPUs have a hundred scalar ones, and what all lanes share
+// would crowd them.
+__device__ u32 per_lane(u32 value);
+
+// The same bits, of which the compiler forgets what it has computed from them.
+__device__ u32 forgotten(u32 value);
+
+// The same number, of which the compiler knows nothing before this place: what is worked out from it stays in a rare
+// branch, instead of occupying registers through the loop around it.
+__device__ u32 apart(u32 value);
+
+// The same for numbers that all lanes share, and that loops turn on.
+__device__ u64 afresh(u64 value);
+
+// The compiler moves no load from above to below: what is loaded above is in flight together.
+RK_DEVICE void loads_begin_above() { asm volatile("" ::: "memory"); }
+
+// 1/x within an ulp, for x and 1/x that are normal.
+__device__ f32 rough_reciprocal(f32 x);
+
+// 1/x and the reciprocal of x's root to 20 bits, for numbers that are normal.
+__device__ f64 rough_reciprocal(f64 x);
+__device__ f64 rough_reciprocal_root(f64 x);
+
+// x / y for numbers that are far from subnormals and overflow.
+__device__ f64 divide_normal(f64 x, f64 y);
+
+// 2^x within an ulp or two.
+__device__ f32 rough_exp2(f32 x);
+
+// The same by one instruction; 0 where the result would be subnormal.
+__device__ f32 exp2_or_zero(f32 x);
+
+// The larger or the smaller number, NaN if one is; of the elements of vectors.
+template <bool Largest, typename V>
+__device__ V keeping_nan(V x, V y);
+
+// c plus the products of the four signed bytes of a and b; wraps.
+__device__ i32 dot4(i32 a, i32 b, i32 c);
+
+// Byte i of the result is the byte of high:low (low's are 0 to 3, high's 4 to 7) that byte i of the selector names.
+__device__ u32 byte_permute(u32 high, u32 low, u32 selector);
+
+// The word that begins at bit `bits` % 32 of high:low.
+__device__ u32 funnel_shift(u32 high, u32 low, u32 bits);
+
+// Sums of 16 rows of 16 or 32 bytes times eight columns of as many, beginning with `start`. Of the rows, a lane holds
+// the four bytes from 4 (lane % 4) on of rows lane / 4 and 8 + lane / 4, then those 16 bytes further; of the columns
+// those of column lane / 4. Its sums are of the same two rows, each with columns 2 (lane % 4) and the one after.
+__device__ void multiply_bytes(const u32 (&rows)[2], const u32 (&columns)[1], i32 start, i32 (&sums)[4]);
+__device__ void multiply_bytes(const u32 (&rows)[4], const u32 (&columns)[2], i32 start, i32 (&sums)[4]);
+
+// Begins to copy 16 bytes, which the wave's other lanes may read after `await_copies` and `wave_sync`; or `bytes` bytes
+// of them, and zeros.
+__device__ void begin_copy(u8 *lds, const u8 *from);
+__device__ void begin_copy_of(u32 bytes, u8 *lds, const u8 *from);
+__device__ void end_group_of_copies();
+// Waits for this lane's copies except those of the last GROUPS groups.
+template <u32 GROUPS>
+__device__ void await_copies();
+
+}  // namespace rk
+
+// The host half of an ordinary hipcc compilation only parses the kernels.
+#if defined(__AMDGCN__)
+#include "device_amd.hpp"
+#elif defined(__NVPTX__)
+#include "device_nvidia.hpp"
 #endif
+
+namespace rk {
 
 // Position in, and width of, a one-dimensional grid.
 RK_DEVICE u64 global_thread() { return static_cast<u64>(block_x()) * block_size_x() + thread_x(); }
 RK_DEVICE u64 global_threads() { return static_cast<u64>(grid_x()) * block_size_x(); }
 
-// The same number, from here on in vector registers: AMD GPUs have a hundred scalar ones, and what all lanes share would
-// crowd them.
 RK_DEVICE u64 per_lane(u64 value) {
     const u64 high = per_lane(static_cast<u32>(value >> 32));
     return high << 32 | per_lane(static_cast<u32>(value));

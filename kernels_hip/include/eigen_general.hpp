@@ -157,11 +157,31 @@ struct LargerNumber {
     RK_DEVICE static u32 join(u32 x, u32 y) { return x > y ? x : y; }
 };
 
+// QR steps until no rows are left: `qr_step(first, last, odd)` makes one on the rows from `first`, which is
+// `block(last)`, to `last`. False where an eigenvalue takes too many.
+template <typename Block, typename Step>
+RK_DEVICE bool deflate(u32 n, const Block &block, const Step &qr_step) {
+    u32 last = n - 1, step = 0;
+#pragma unroll 1
+    while (last > 0) {
+        const u32 first = block(last);
+        if (first == last) {
+            --last;
+            step = 0;
+        } else if (step == most_steps) {
+            return false;
+        } else {
+            ++step;
+            qr_step(first, last, step % odd_step == 0);
+        }
+    }
+    return true;
+}
+
 // Upper triangular form, or with no `q` at least its diagonal.
 RK_DEVICE bool to_schur(c128 *h, c128 *q, u32 n, f64 norm, Team &whole) {
     __shared__ Givens next[2];
-    u32 last = n - 1, step = 0;
-    while (last > 0) {
+    const auto block = [&](u32 last) {
         u32 first = 0;
         for (u32 k = 1 + block_thread(); k <= last; k += block_threads()) {
             c128 *row = h + static_cast<u64>(k) * n + k;
@@ -173,17 +193,9 @@ RK_DEVICE bool to_schur(c128 *h, c128 *q, u32 n, f64 norm, Team &whole) {
         }
         first = team_join<LargerNumber>(whole, first);
         barrier();
-        if (first == last) {
-            --last;
-            step = 0;
-        } else if (step == most_steps) {
-            return false;
-        } else {
-            ++step;
-            qr_step(h, q, n, first, last, step % odd_step == 0, next);
-        }
-    }
-    return true;
+        return first;
+    };
+    return deflate(n, block, [&](u32 first, u32 last, bool odd) { qr_step(h, q, n, first, last, odd, next); });
 }
 
 // The vectors of an upper triangular matrix as columns of `y`, one a thread; diagonal elements that are nearly equal

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "device.hpp"
-#include "exponential.hpp"
 #include "math.hpp"
 
 namespace rk {

@@ -12,12 +12,7 @@ namespace rk {
 
 constexpr u32 quad = 4;
 
-// Steps of k whose LDS reads are in flight together. The waves of an AMD compute unit cover each other's latencies.
-#if defined(__NVPTX__)
-constexpr u32 product_unroll = 8;
-#else
-constexpr u32 product_unroll = 2;
-#endif
+constexpr u32 product_unroll = waves_cover_latency ? 2 : 8;  // steps of k whose LDS reads are in flight together
 
 // A matrix seen along k: element (o, k) of the left operand is row o, of the right one column o.
 template <typename T>

@@ -14,7 +14,7 @@ constexpr u32 row_depth = (Shape::rows * Shape::columns > 64 * 64 ? 64 : 128) / 
 
 // Rows are whole sixteen bytes apart, spread over the banks.
 template <typename T>
-RK_DEVICE constexpr u32 row_pitch(u32 depth) {
+constexpr u32 row_pitch(u32 depth) {
     return depth + vector_bytes / sizeof(T);
 }
 

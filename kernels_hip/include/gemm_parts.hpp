@@ -12,16 +12,6 @@ RK_DEVICE T *per_lane(T *pointer) {
     return reinterpret_cast<T *>(per_lane(reinterpret_cast<u64>(pointer)));
 }
 
-// The same number, of which the compiler knows nothing before this place: what is worked out from it stays in a rare
-// branch, instead of occupying registers through the loop around it.
-RK_DEVICE u32 apart(u32 value) {
-#if defined(__AMDGCN__)
-    asm volatile("" : "+v"(value));
-#elif defined(__NVPTX__)
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-}
 RK_DEVICE u64 apart(u64 value) {
     const u64 high = apart(static_cast<u32>(value >> 32));
     return high << 32 | apart(static_cast<u32>(value));
@@ -29,16 +19,6 @@ RK_DEVICE u64 apart(u64 value) {
 template <typename T>
 RK_DEVICE T *apart(T *pointer) {
     return reinterpret_cast<T *>(apart(reinterpret_cast<u64>(pointer)));
-}
-
-// The same for numbers that all lanes share, and that loops turn on.
-RK_DEVICE u64 afresh(u64 value) {
-#if defined(__AMDGCN__)
-    asm volatile("" : "+s"(value));
-#elif defined(__NVPTX__)
-    asm volatile("" : "+l"(value));
-#endif
-    return value;
 }
 
 RK_DEVICE u64 uniform64(u64 value) {

@@ -2,7 +2,7 @@
 // names library functions (ocml on AMDGPU, libdevice on NVPTX).
 #pragma once
 
-#include "types.hpp"
+#include "device.hpp"
 
 #if defined(__NVPTX__)
 #define RK_F32_NAME(ocml, libdevice) __nv_##libdevice##f
@@ -139,7 +139,7 @@ RK_DEVICE T minimum(T x, T y) {
 
 // The largest and smallest values of a type; infinities where it has them.
 template <typename T>
-RK_DEVICE constexpr T highest() {
+constexpr T highest() {
     if constexpr (is_same<T, f32>) {
         return __builtin_huge_valf();
     } else if constexpr (is_same<T, f64>) {
@@ -152,7 +152,7 @@ RK_DEVICE constexpr T highest() {
 }
 
 template <typename T>
-RK_DEVICE constexpr T lowest() {
+constexpr T lowest() {
     if constexpr (is_float<T>) {
         return -highest<T>();
     } else if constexpr (is_signed_integer<T>) {
@@ -163,12 +163,12 @@ RK_DEVICE constexpr T lowest() {
 }
 
 template <>
-RK_DEVICE constexpr bool highest<bool>() {
+constexpr bool highest<bool>() {
     return true;
 }
 
 template <>
-RK_DEVICE constexpr bool lowest<bool>() {
+constexpr bool lowest<bool>() {
     return false;
 }
 

@@ -2,7 +2,6 @@
 // once per pass. All arithmetic is in f32, or f64 for f64, and rounds once; in place is allowed.
 #pragma once
 
-#include "exponential.hpp"
 #include "rows.hpp"
 
 namespace rk {

@@ -84,20 +84,9 @@ struct mean : sum<T> {
     }
 };
 
-template <typename T, bool Largest>
-struct by_words {};
-
-#if defined(__NVPTX__)
-
-// One instruction, of two short floats at once too.
-template <bool Largest, typename V>
-RK_DEVICE V keeping_nan(V x, V y) {
-    return Largest ? __builtin_elementwise_maximum(x, y) : __builtin_elementwise_minimum(x, y);
-}
-
 template <bool Largest, typename T>
 RK_DEVICE T further(T x, T y) {
-    if constexpr (is_same<T, f32>) {
+    if constexpr (has_keeping_nan && is_same<T, f32>) {
         return keeping_nan<Largest>(x, y);
     } else {
         return Largest ? maximum(x, y) : minimum(x, y);
@@ -119,19 +108,13 @@ struct pairs_of {
         return further<Largest>(widen(last.lane[0]), widen(last.lane[1]));
     }
 };
+
+template <typename T, bool Largest, bool = has_keeping_nan>
+struct by_words {};
 template <bool Largest>
-struct by_words<f16, Largest> : pairs_of<f16, f16, Largest> {};
+struct by_words<f16, Largest, true> : pairs_of<f16, f16, Largest> {};
 template <bool Largest>
-struct by_words<bf16, Largest> : pairs_of<bf16, __bf16, Largest> {};
-
-#else
-
-template <bool Largest, typename T>
-RK_DEVICE T further(T x, T y) {
-    return Largest ? maximum(x, y) : minimum(x, y);
-}
-
-#endif
+struct by_words<bf16, Largest, true> : pairs_of<bf16, __bf16, Largest> {};
 
 template <typename T, bool Largest>
 struct extreme : by_words<T, Largest> {

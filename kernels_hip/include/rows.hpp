@@ -2,8 +2,8 @@
 // the order of `info`. A row of one stride is read directly, of stride 1 in 16-byte packs from wherever it starts.
 #pragma once
 
+#include "device.hpp"
 #include "index.hpp"
-#include "ordering.hpp"
 #include "reductions.hpp"
 #include "team.hpp"
 

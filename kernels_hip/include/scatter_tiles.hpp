@@ -4,7 +4,7 @@
 #pragma once
 
 #include "index.hpp"
-#include "ordering.hpp"
+#include "device.hpp"
 
 namespace rk {
 

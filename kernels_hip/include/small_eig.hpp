@@ -146,9 +146,7 @@ RK_DEVICE void qr_step_small(c128 *h, c128 *q, u32 n, u32 first, u32 last, bool 
 // Upper triangular form, or with no `q` at least its diagonal.
 RK_DEVICE bool to_schur_small(c128 *h, c128 *q, u32 n, f64 norm) {
     const u32 self = thread_x();
-    u32 last = n - 1, step = 0;
-#pragma unroll 1
-    while (last > 0) {
+    const auto block = [&](u32 last) {
         const u32 k = self > 0 && self <= last ? self : 1;
         c128 *row = h + k * n + k;
         const f64 beside = rough_size(row[0]) + rough_size(row[-static_cast<i32>(n) - 1]);
@@ -160,17 +158,9 @@ RK_DEVICE bool to_schur_small(c128 *h, c128 *q, u32 n, f64 norm) {
         const u64 ends = ballot(is_small && self == k);
         const u32 first = ends == 0 ? 0 : 63 - static_cast<u32>(__builtin_clzl(ends));
         wave_sync();
-        if (first == last) {
-            --last;
-            step = 0;
-        } else if (step == most_steps) {
-            return false;
-        } else {
-            ++step;
-            qr_step_small(h, q, n, first, last, step % odd_step == 0);
-        }
-    }
-    return true;
+        return first;
+    };
+    return deflate(n, block, [&](u32 first, u32 last, bool odd) { qr_step_small(h, q, n, first, last, odd); });
 }
 
 // The vectors of an upper triangular matrix as columns of `y`, one a lane; diagonal elements that are nearly equal are

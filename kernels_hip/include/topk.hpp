@@ -2,8 +2,8 @@
 // row of up to 1024 values in registers and gives its largest away k times.
 #pragma once
 
+#include "device.hpp"
 #include "index.hpp"
-#include "ordering.hpp"
 #include "reductions.hpp"
 #include "team.hpp"
 

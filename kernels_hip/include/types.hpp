@@ -15,18 +15,6 @@
 #define __shared__ __attribute__((shared))
 #endif
 #define RK_DEVICE __device__ __attribute__((always_inline)) inline
-// A kernel for blocks of up to `threads`, which may then spend more registers (AMDGPU) or must spend fewer (NVPTX) than
-// by default. HIP's compiler ignores the attribute that CUDA's takes.
-// `blocks` of them are to fit a multiprocessor side by side, which only NVPTX needs to be told.
-#if defined(__NVPTX__)
-#define RK_BLOCKS_KERNEL(threads, blocks) extern "C" __global__ __attribute__((launch_bounds(threads, blocks))) void
-#define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((launch_bounds(threads))) void
-#define RK_KERNEL RK_BLOCK_KERNEL(1024)
-#else
-#define RK_BLOCKS_KERNEL(threads, blocks) RK_BLOCK_KERNEL(threads)
-#define RK_BLOCK_KERNEL(threads) extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, threads))) void
-#define RK_KERNEL extern "C" __global__ void
-#endif
 
 namespace rk {
 
@@ -138,15 +126,8 @@ RK_DEVICE f32 f32_from(f8_e4m3 x) {
     return bit_cast<f32>((magnitude == 0x7fu ? 0x7fc00000u : finite) | sign);
 }
 
-RK_DEVICE bf16 bf16_from(f32 x) {
-#if defined(__NVPTX__)
-    return bit_cast<bf16>(__nvvm_f2bf16_rn(x));
-#else
-    const u32 bits = bit_cast<u32>(x);
-    const u32 rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;  // to nearest, ties to even
-    return bf16{static_cast<u16>(x != x ? (bits >> 16) | 0x40u : rounded)};
-#endif
-}
+// To nearest even; device.hpp has its definition, and that of `opaque`.
+__device__ bf16 bf16_from(f32 x);
 
 // Rounds to nearest even; beyond 448 there is only NaN. Below 2^-6 the sum with 2^14 rounds to multiples of 2^-9.
 RK_DEVICE f8_e4m3 f8_e4m3_from(f32 x) {
@@ -170,12 +151,7 @@ RK_DEVICE arith<T> widen(T x) {
 
 // x, of which the compiler knows nothing more. It would round a product to f16 by a fused multiply-add with +0
 // (v_fma_mixlo_f16), and that turns -0 into +0.
-RK_DEVICE f32 opaque(f32 x) {
-#if defined(__AMDGCN__)
-    asm("" : "+v"(x));
-#endif
-    return x;
-}
+__device__ f32 opaque(f32 x);
 
 // Back to the element type, rounded once to nearest even.
 template <typename T>

@@ -2,17 +2,12 @@
 // waves share the columns by slabs, which each copies to LDS ahead of its work, and add their sums up in the end.
 #pragma once
 
-#include "../include/byte_matrix.hpp"
-#include "../include/loads.hpp"
 #include "matvec.hpp"
 #include "prepared.hpp"
 
 namespace rk::quantized {
 
 constexpr u32 BAND_THREADS = 256, BAND_BLOCKS = 2;  // of a block, and blocks of a multiprocessor
-
-#if defined(__NVPTX__)
-
 constexpr u32 BAND_ROWS = 16, BAND_WAVES = BAND_THREADS / wave_size, BAND_ROOM = 5632;  // bytes of a wave's ring
 
 // The slabs of a band that a wave has asked for. Lines begin at the pack of 16 bytes in which their first byte lies, and
@@ -262,8 +257,6 @@ RK_DEVICE void multiply_bands(const u8 *matrix, const Prepared &vectors, const M
     }
 }
 
-#endif
-
 // Up to VECTORS prepared vectors, sums of the type that `kind` says.
 template <typename F, u32 VECTORS, u32 ROWS, u32 UNROLL>
 RK_DEVICE void multiply_prepared(const u8 *matrix, const Prepared &vectors, u8 *out, const MatrixShape &shape, u32 count,
@@ -273,11 +266,11 @@ RK_DEVICE void multiply_prepared(const u8 *matrix, const Prepared &vectors, u8 *
             store_as(kind, out, v * shape.out_rows + row, sum);
         }
     };
-#if defined(__NVPTX__)
-    multiply_bands<F>(matrix, vectors, shape, store);
-#else
-    multiply_rows<F, VECTORS, ROWS, UNROLL>(matrix, vectors, shape, store);
-#endif
+    if constexpr (has_byte_matrix) {
+        multiply_bands<F>(matrix, vectors, shape, store);
+    } else {
+        multiply_rows<F, VECTORS, ROWS, UNROLL>(matrix, vectors, shape, store);
+    }
 }
 
 }  // namespace rk::quantized

@@ -19,11 +19,8 @@ struct Slab {
     // Where word i of a half is: with the others of the half, or where a lane of a matrix instruction needs it, with
     // those of the other halves of two units.
     RK_DEVICE static u32 place(u32 vector, u32 half, u32 i) {
-#if defined(__NVPTX__)
-        return ((half / 4 * PREPARED_VECTORS + vector) * 4 + i) * 4 + half % 4;
-#else
-        return (half * PREPARED_VECTORS + vector) * 4 + i;
-#endif
+        return has_byte_matrix ? ((half / 4 * PREPARED_VECTORS + vector) * 4 + i) * 4 + half % 4
+                               : (half * PREPARED_VECTORS + vector) * 4 + i;
     }
 };
 static_assert(sizeof(Slab) == SLAB_BYTES);

@@ -8,8 +8,8 @@ from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels.plans import BLOCK, VECTOR_BYTES, WORK_ITEMS, LaunchPlan, over_units
 
 MOVES: Final = 4  # accesses that a thread has in flight
-_TILE_BYTES: Final = 1 << 15  # of a block's places in LDS, as in kernels_hip/include/scatter_tiles.hpp
-_TILE_COLUMNS: Final = 32  # the most of a block
+TILE_BYTES: Final = 1 << 15  # of a block's places in LDS
+TILE_COLUMNS: Final = 32  # the most of a block
 _TILES: Final = 4  # of a compute unit, to fill it
 _SECTOR: Final = 32  # bytes that memory gives at once
 _PLACES_A_VALUE: Final = 16  # that are read and written whole in the time that a value takes on its own
@@ -42,7 +42,7 @@ def scatter_tiles(
     column do not fit LDS, or so few columns fit that reading their lines of memory takes longer than `count` values.
     """
     columns = left * right
-    wide = min(_TILE_COLUMNS, _TILE_BYTES // (bound * itemsize))
+    wide = min(TILE_COLUMNS, TILE_BYTES // (bound * itemsize))
     if not wide:
         return None
     wide = 1 << (wide.bit_length() - 1)

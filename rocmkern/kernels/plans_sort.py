@@ -1,6 +1,6 @@
 """Plans of sorting: rows that a block's registers hold take one launch, longer ones radix passes of 8 bits.
 
-The figures here are those of kernels_hip/sort.hip; the tests hold them together.
+The figures here are those of kernels_hip/sort.hip; a test holds them together.
 """
 
 from __future__ import annotations

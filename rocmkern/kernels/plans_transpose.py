@@ -11,8 +11,8 @@ from typing import Final
 from rocmkern.drivers.protocol import DeviceInfo
 from rocmkern.kernels import plans
 
-_WORTHWHILE: Final = 16  # a shorter axis would leave most of a tile empty
-_TILE_BLOCKS: Final = 256  # a thread turns one or two
+WORTHWHILE: Final = 16  # a shorter axis would leave most of a tile empty
+TILE_BLOCKS: Final = 256  # a thread turns one or two
 _BLOCK: Final = 128
 
 
@@ -20,15 +20,15 @@ def tile_shape(widest: int) -> tuple[int, int]:
     """Elements along the axis that lies side by side in the input and along the output's last; by the wider type."""
     edge = {1: 8, 8: 2}.get(widest, 4)
     words = 8 if widest == 1 else 16
-    return _TILE_BLOCKS // words * edge, words * edge
+    return TILE_BLOCKS // words * edge, words * edge
 
 
 def tiles(dims: plans.Axes, strides: plans.Axes, widest: int) -> int:
     """How many tiles a copy of that layout has, axes that merge merged; 0 where it is no transposition."""
     *outer, columns = dims
-    if columns < _WORTHWHILE or strides[-1] in (0, 1):
+    if columns < WORTHWHILE or strides[-1] in (0, 1):
         return 0
-    units = [n for n, stride in zip(outer, strides, strict=False) if stride == 1 and n >= _WORTHWHILE]
+    units = [n for n, stride in zip(outer, strides, strict=False) if stride == 1 and n >= WORTHWHILE]
     if not units:
         return 0
     rows = units[-1]

@@ -23,7 +23,7 @@ THREADS: Final = 256
 _LARGEST_GRID: Final = (1 << 32) // THREADS - 1
 _UNITS: Final = 132  # compute units of a target that has no row
 _TURNED_EDGE: Final = 64  # and the least extent that is turned, as in templates/lines.hpp
-_WORTHWHILE: Final = 16
+WORTHWHILE: Final = 16
 _BINARY: Final = ("add", "sub", "mul", "div")
 _UNARY_ANY: Final = ("abs", "sgn", "neg", "step", "relu")
 _UNARY_FLOAT: Final = (
@@ -171,6 +171,6 @@ def _has_packs(tensor: TensorDescriptor, width: int) -> bool:
 
 def _turned(source: TensorDescriptor, output: TensorDescriptor) -> int:
     """As `turned_dimension` of templates/lines.hpp."""
-    if source.strides[0] == 1 or output.strides[0] != 1 or output.shape[0] < _WORTHWHILE:
+    if source.strides[0] == 1 or output.strides[0] != 1 or output.shape[0] < WORTHWHILE:
         return 0
-    return next((d for d in (1, 2, 3) if source.strides[d] == 1 and output.shape[d] >= _WORTHWHILE), 0)
+    return next((d for d in (1, 2, 3) if source.strides[d] == 1 and output.shape[d] >= WORTHWHILE), 0)

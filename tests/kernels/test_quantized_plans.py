@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rocmkern.drivers.protocol import DeviceInfo
-from rocmkern.kernels import families, files
+from rocmkern.kernels import families
 from rocmkern.kernels import quantized_plans as plans
 from rocmkern.kernels.block_formats import BY_NAME
-from rocmkern.kernels.families.quantized import SLAB_BYTES, SLAB_VALUES, VECTOR_COUNTS, rows_and_units
+from rocmkern.kernels.families.quantized import VECTOR_COUNTS, rows_and_units
 from rocmkern.kernels.plans import WORK_ITEMS
 
 CDNA = DeviceInfo(
     "test", "test", "gfx942", 64, 304, 1024, (1024, 1024, 1024), (2**31 - 1, 65535, 65535), 65536, 2**36, False
 )
 DEVICES = [CDNA, evolve(CDNA, arch="gfx1100", wave_size=32)]
-
-
-def constant(name: str) -> int:
-    """A constant of the C++ headers."""
-    folder = Path(str(files.sources())) / "quantized"
-    text = "".join((folder / f"{header}.hpp").read_text() for header in ("matmul", "bands", "prepared"))
-    found = re.search(rf"\b{name} = (\d+)", text)
-    assert found is not None
-    return int(found[1])
-
-
-def test_host_and_kernels_have_the_same_constants() -> None:
-    """Case G18: what the plans say of rows, tiles and threads is what the kernels are compiled with."""
-    assert constant("TILE_ROWS") == plans.TILE_ROWS
-    assert constant("TILE_VECTORS") == plans.TILE_VECTORS
-    assert constant("TILE_THREADS") == plans.TILE_THREADS
-    assert constant("BAND_ROWS") == plans.BAND_ROWS
-    assert constant("BAND_THREADS") == plans.BAND_THREADS
-    assert constant("BAND_BLOCKS") == plans.BAND_BLOCKS
-    assert constant("SLAB_VALUES") == SLAB_VALUES
-    assert constant("SLAB_BYTES") == SLAB_BYTES
 
 
 @pytest.mark.parametrize("info", DEVICES, ids=lambda d: d.arch)
