@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import Axes, Layout, normal_axes, normal_integer, normal_shape
+from rocmkern.layout import Axes, Layout, normal_axes, normal_integer, normal_shape, transposed
+from rocmkern.ops import fused
 from rocmkern.ops.creation import zeros
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.indexing import nonzero
@@ -46,7 +47,8 @@ def argwhere(x: Tensor, /) -> Tensor:
     """The coordinates of the values other than zero, a row of int64 for each; the host waits for their number."""
     if not as_tensor("argwhere", x).ndim:
         return nonzero(reshape(x, (1,)))[0].reshape(-1, 1)[:, :0]
-    return stack(nonzero(x), axis=1)
+    found = fused.nonzero(x, flat=False)
+    return stack(nonzero(x), axis=1) if found is None else found.view(transposed(found.layout))
 
 
 def sliding_window_view(x: Tensor, window: int | Sequence[int], /, *, axis: Axes = None) -> Tensor:

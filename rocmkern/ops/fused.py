@@ -8,17 +8,18 @@ from typing import Final
 
 from attrs import Factory, evolve, field, frozen
 
-from rocmkern.dtypes import bool_, float32, int64, uint64
+from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.kernels import plans, plans_rows, plans_sort
 from rocmkern.kernels.families.fused import MOST_IN_ORDER, MOST_KEYS, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
-from rocmkern.layout import Layout, Shape, broadcast_layout, broadcast_shapes, contiguous
+from rocmkern.layout import Layout, Shape, broadcast_layout, broadcast_shapes, contiguous, made
 from rocmkern.ops.casting import duplicate, packed
 from rocmkern.ops.elementwise import same_device
 from rocmkern.ops.faults import under_check
 from rocmkern.ops.launch import Kernel, context, empty, encode, kernel, layout_info, word
 from rocmkern.ops.parts import from_words, words
-from rocmkern.runtime import Device, DeviceMemory
+from rocmkern.ops.recorded import recorded
+from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
 FEW: Final = 4096  # elements that one block takes
@@ -303,19 +304,23 @@ def quantile(rows: Tensor, position: float) -> Tensor | None:
     return out
 
 
-def nonzero(x: Tensor, *, flat: bool) -> tuple[Tensor, ...] | None:
-    """The coordinates of the values other than zero, an axis each, or their flat positions."""
+def nonzero(x: Tensor, *, flat: bool) -> Tensor | None:
+    """The coordinates of the values other than zero, a row for each axis, or one row of their flat positions."""
     if not are_few(x.size) or x.dtype.is_complex:
         return None
-    axes, size = 1 if flat else x.ndim, x.size
-    memory = x.device.alloc(8 * (axes * size + 1))
-    total = memory.address + 8 * axes * size
+    room, axes = _coordinates(x, flat), 1 if flat else x.ndim
+    return Tensor(room.memory, int64, made((axes, _number_behind(room)), (x.size, 1)), x.device)
+
+
+@recorded
+def _coordinates(x: Tensor, flat: bool) -> Tensor:
+    """Room for all coordinates with those that there are, and their number behind it."""
+    room, total = _with_number(x.device, 8 * (1 if flat else x.ndim) * x.size)
     _by_bits("non_zeros", x).run(
-        _one_block(x.device, size), size, *_layout(x.device, x.shape, x.strides), x.dtype.nonzero_bits, flat,
-        x.address, memory.address, total,
+        _one_block(x.device, x.size), x.size, *_layout(x.device, x.shape, x.strides), x.dtype.nonzero_bits, flat,
+        x.address, room.address, total,
     )  # fmt: skip
-    count = number_at(x.device, total)
-    return tuple(Tensor(memory, int64, Layout((count,), (1,), axis * size), x.device) for axis in range(axes))
+    return room
 
 
 def number_at(device: Device, address: int) -> int:
@@ -326,25 +331,34 @@ def number_at(device: Device, address: int) -> int:
     return int.from_bytes(answer, "little")
 
 
-def _with_total(device: Device, nbytes: int) -> tuple[DeviceMemory, int]:
+def _with_number(device: Device, nbytes: int) -> tuple[Tensor, int]:
     """Memory with room for a number behind it, and the address of that."""
-    memory = device.alloc(plans.round_up(nbytes, 8) + 8)
-    return memory, memory.address + memory.nbytes - 8
+    room = empty((plans.round_up(nbytes, 8) // 8 + 1,), int64, device)
+    return room, room.address + room.nbytes - 8
+
+
+def _number_behind(room: Tensor) -> int:
+    return number_at(room.device, room.address + room.nbytes - 8)
 
 
 def select_true(x: Tensor, mask: Tensor) -> Tensor | None:
     """The slices of x for which the mask over its first axes is true."""
-    rest, values = x.shape[mask.ndim :], words(x)
-    right = prod(values.shape[mask.ndim :])
-    if not are_few(mask.size * right):
+    values = words(x)
+    if not are_few(values.size):
         return None
+    room = _chosen(values, mask)
+    return Tensor(room.memory, x.dtype, contiguous((_number_behind(room), *x.shape[mask.ndim :])), x.device)
+
+
+@recorded
+def _chosen(values: Tensor, mask: Tensor) -> Tensor:
     source, chosen = packed(values), packed(mask)
-    memory, total = _with_total(x.device, source.nbytes)
+    room, total = _with_number(source.device, source.nbytes)
     _by_bits("select_true", source).run(
-        _one_block(x.device, mask.size), mask.size, right, chosen.address, source.address, memory.address, total
-    )
-    count = number_at(x.device, total)
-    return Tensor(memory, x.dtype, contiguous((count, *rest)), x.device)
+        _one_block(source.device, mask.size), mask.size, source.size // mask.size, chosen.address, source.address,
+        room.address, total,
+    )  # fmt: skip
+    return room
 
 
 @frozen
@@ -359,29 +373,38 @@ class Distinct:
 
 def unique_values(x: Tensor) -> Tensor | None:
     """The distinct values of a line."""
-    return _unique(x, 0, 0, 0) if _has_unique(x) else None
+    return _of_number(_distinct(x, False)[0], x.dtype) if _has_unique(x) else None
 
 
 def unique(x: Tensor) -> Distinct | None:
     """The distinct values of a line, and all that is told of them."""
     if not _has_unique(x):
         return None
-    indices, inverse, counts = (empty((x.size,), int64, x.device) for _ in range(3))
-    values = _unique(x, indices.address, inverse.address, counts.address)
+    room, indices, inverse, counts = _distinct(x, True)
+    values = _of_number(room, x.dtype)
     return Distinct(values, indices.view(values.layout), inverse, counts.view(values.layout))
+
+
+def _of_number(room: Tensor, dtype: DType) -> Tensor:
+    """A line of as many values as the number behind it says."""
+    return Tensor(room.memory, dtype, contiguous((_number_behind(room),)), room.device)
 
 
 def _has_unique(x: Tensor) -> bool:
     return 0 < x.size <= MOST_UNIQUE
 
 
-def _unique(x: Tensor, indices: int, inverse: int, counts: int) -> Tensor:
+@recorded
+def _distinct(x: Tensor, told: bool) -> tuple[Tensor, ...]:
+    """Room with the values, their number behind it, and where wanted the indices, the inverse and the counts."""
     source, device = packed(x), x.device
-    memory, total = _with_total(device, source.nbytes)
+    room, total = _with_number(device, source.nbytes)
+    others = tuple(empty((x.size,), int64, device) for _ in range(3 * told))
     kernel(device, f"unique_{x.dtype.short}").run(
-        _one_block(device, x.size), x.size, source.address, memory.address, indices, inverse, counts, total
-    )
-    return Tensor(memory, x.dtype, contiguous((number_at(device, total),)), device)
+        _one_block(device, x.size), x.size, source.address, room.address,
+        *([other.address for other in others] or (0, 0, 0)), total,
+    )  # fmt: skip
+    return room, *others
 
 
 def is_among(sought: Tensor, given: Tensor, *, invert: bool) -> Tensor | None:

@@ -12,7 +12,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.families.ternary import CONDITIONS
 from rocmkern.kernels.plans import BLOCK
-from rocmkern.layout import Shape, broadcast_shapes, normal_axis, normal_integer
+from rocmkern.layout import Shape, broadcast_shapes, contiguous, made, normal_axis, normal_integer
 from rocmkern.ops import fused, prepared
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, upload
@@ -39,7 +39,8 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
         raise ShapeError("nonzero: no dimensions; it takes one or more")
     found = fused.nonzero(x, flat=False)
     if found is not None:
-        return found
+        (axes, count), (step, _) = found.shape, found.strides
+        return tuple(found.view(made((count,), (1,), axis * step)) for axis in range(axes))
     flat = positions(x)
     if x.ndim == 1:
         return (flat,)
@@ -55,7 +56,7 @@ def positions(x: Tensor) -> Tensor:
     real = cast(x, bool_) if x.dtype.is_complex else x
     found = fused.nonzero(real, flat=True)
     if found is not None:
-        return found[0]
+        return found.view(contiguous(found.shape[1:]))
     values = packed(real)
     tiles = -(-values.size // _TILE)
     if not tiles:

@@ -109,6 +109,8 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.gradient(o.x), lambda o: rk.trapezoid(o.x, o.row), lambda o: rk.interp(o.x, o.row, o.row, left=0.0),
     lambda o: rk.hstack((o.x, o.x)), lambda o: rk.vstack((o.x, o.row)), lambda o: rk.linalg.norm(o.x, 1, axis=(1, 0)),
     lambda o: rk.linalg.cond(o.square), lambda o: rk.linalg.lstsq(o.x, o.x),
+    lambda o: rk.nonzero(o.each), lambda o: o.z[o.three > 0], lambda o: rk.unique_all(o.each),
+    lambda o: rk.unique_values(o.z),
 )  # fmt: skip
 
 
