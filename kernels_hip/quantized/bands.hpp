@@ -1,5 +1,7 @@
 // Quantized matrix times eight prepared vectors, by matrix instructions. A block takes a band of 16 rows at a time; its
-// waves share the columns by slabs, which each copies to LDS ahead of its work, and add their sums up in the end.
+// waves share the columns by slabs, which each copies to LDS ahead of its work, and add their sums up in the end. The
+// first copies begin while the vectors are still prepared. The launch that prepares them is not an early one, so that
+// whatever wrote the matrix, or reads what the product overwrites, has ended before.
 #pragma once
 
 #include "matvec.hpp"
@@ -60,7 +62,7 @@ struct BandCopies {
 #pragma unroll
                 for (u32 i = 0; i < steps; ++i) {
                     if (from[i] != nothing) {
-                        begin_copy(&lines[0][0] + (i * wave_size + lane) * 16, first + from[i]);
+                        begin_copy_once(&lines[0][0] + (i * wave_size + lane) * 16, first + from[i]);
                     }
                 }
             } else {
@@ -218,6 +220,7 @@ RK_DEVICE void multiply_bands(const u8 *matrix, const Prepared &vectors, const M
     for (u32 w = waves + wave; w < BAND_WAVES; w += waves) {
         shares[w][lane] = {};
     }
+    await_launch_ahead();
     u32 turn = 0;
 #pragma unroll 1
     for (u64 row = u64(block_x()) * BAND_ROWS; row < shape.rows; row += step) {

@@ -221,8 +221,9 @@ RK_DEVICE void multiply_stream(const u8 *matrix, const Vectors &vectors, const M
     __shared__ S stream;
     auto &ring = stream.rings[team.index];
     const u32 units = shape.columns / UNIT;
+    // A block's waves take neighbouring rows: what is read at a time lies together.
     const u64 step = u64(grid_x()) * team.count * S::rows;
-    const u64 mine = (u64(team.index) * grid_x() + block_x()) * S::rows;
+    const u64 mine = (u64(block_x()) * team.count + team.index) * S::rows;
     Copies<F> copies = {matrix, mine, shape.rows, step, S::bytes_of(units), 0, 0};
 #pragma unroll 1
     for (u32 i = 0; i + 1 < S::turns; ++i) {

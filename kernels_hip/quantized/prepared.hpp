@@ -1,6 +1,7 @@
 // Eight vectors quantized once for all blocks of a product, by a launch of its own.
 #pragma once
 
+#include "../include/device_early.hpp"
 #include "activations.hpp"
 
 namespace rk::quantized {
@@ -46,6 +47,7 @@ struct Prepared {
 RK_DEVICE void prepare(const Floats &vectors, Slab *slabs, u32 count) {
     constexpr u32 halves = SLAB_VALUES / 16, tasks = halves * PREPARED_VECTORS;
     static_assert(tasks % wave_size == 0);
+    let_next_begin();
     for (u64 task = global_thread(); task < u64(count) * tasks; task += global_threads()) {
         const u32 half = task % halves, vector = task / halves % PREPARED_VECTORS, index = u32(task / tasks);
         const u32 unit = half / 2;

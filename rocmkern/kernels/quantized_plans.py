@@ -89,11 +89,10 @@ def slabs(count: int, device: DeviceInfo) -> LaunchPlan:
 
 def bands(matrix_rows: int, slabs: int, device: DeviceInfo) -> LaunchPlan:
     """Up to eight vectors on NVIDIA's devices: a block takes bands of 16 rows, whose slabs its waves share. There are
-    no more blocks than run side by side, each with as many bands. They begin to copy rows while slabs are still made.
+    no more blocks than run side by side. They begin to copy rows while slabs are still made.
     """
     threads = min(BAND_THREADS, slabs * device.wave_size)
-    count = _ceil_div(matrix_rows, BAND_ROWS)
-    grid = _ceil_div(count, _ceil_div(count, BAND_BLOCKS * BAND_THREADS // threads * device.compute_units))
+    grid = min(_ceil_div(matrix_rows, BAND_ROWS), BAND_BLOCKS * BAND_THREADS // threads * device.compute_units)
     why = f"{BAND_ROWS} rows a block at a time, a wave for each slab or several of {slabs}"
     return LaunchPlan((grid, 1, 1), (threads, 1, 1), 0, "bands", why, early=True)
 

@@ -48,10 +48,10 @@ def test_nvidias_blocks_are_fewer() -> None:
     h100 = evolve(CDNA, arch="sm_90", wave_size=32, compute_units=132)
     assert [plans.vectors(rows, 1, "q4_k", h100).grid[0] for rows in (4096, 131072, 262144)] == [256, 8192, 8192]
     assert plans.slabs(16, h100).grid == (16, 1, 1)
-    assert [plans.bands(rows, 16, h100).grid[0] for rows in (17, 4096, 14336)] == [2, 256, 224]
+    assert [plans.bands(rows, 16, h100).grid[0] for rows in (17, 4096, 14336)] == [2, 256, 264]
     assert plans.bands(4096, 16, h100).block == (256, 1, 1)
     assert plans.bands(4096, 16, h100).early and not plans.slabs(16, h100).early
-    assert (plans.bands(131072, 2, h100).grid, plans.bands(131072, 2, h100).block) == ((1024, 1, 1), (64, 1, 1))
+    assert (plans.bands(131072, 2, h100).grid, plans.bands(131072, 2, h100).block) == ((1056, 1, 1), (64, 1, 1))
 
 
 @given(rows=st.integers(0, 200_000), padded=st.integers(1, 2**20).map(lambda n: 32 * n))

@@ -15,7 +15,7 @@ from rocmkern.kernels.families import fused, linalg, quantized, small
 from rocmkern.ops.fused import FEW_WRITES
 from rocmkern.specialize import operations
 
-HARDWARE = {"device.hpp", "device_amd.hpp", "device_nvidia.hpp"}
+HARDWARE = {"device.hpp", "device_amd.hpp", "device_early.hpp", "device_nvidia.hpp"}
 PLATFORM = re.compile(
     r"__(?:NVPTX|AMDGCN|AMDGPU|AMD|CUDA|CUDA_ARCH|HIP)(?:__)?\b|\b__(?:CUDA|HIP)_\w+|is_nvidia|device_amd|device_nvidia"
     r"|\b__(?:nvvm|nv|ocml|ockl|hip|scoped)_\w+|__syncthreads|__builtin_\w*(?:nvptx|nvvm)\w*"
@@ -54,7 +54,7 @@ SHARED = [
 
 
 def test_two_headers_alone_tell_platforms_apart() -> None:
-    """device.hpp with what it includes, and math.hpp, whose libraries' functions have other names. What AMD's matrix
+    """device.hpp with its companions, and math.hpp, whose libraries' functions have other names. What AMD's matrix
     instructions differ in by generation is in a header of its own.
     """
     found = {}
