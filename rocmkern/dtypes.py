@@ -127,6 +127,6 @@ def dtype(spec: object) -> DType:
         if spec is not None:  # which NumPy takes for float64
             return _BY_NUMPY[np.dtype(spec)]  # type: ignore[call-overload]  # raises for what it does not know
         raise KeyError
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         names = ", ".join(d.name for d in ALL)
         raise DTypeError(f"dtype: {spec!r} is no element type here; use one of {names}") from None

@@ -148,7 +148,7 @@ def dot(x: Tensor, other: Tensor) -> Tensor:
 
 def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
     """`rocmkern.take` along an axis, or of the flat tensor without one."""
-    return rocmkern.take(x.ravel() if axis is None else x, indices, axis=axis or 0)
+    return rocmkern.take(x.ravel() if axis is None else x, indices, axis=0 if axis is None else axis)
 
 
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:

@@ -144,6 +144,15 @@ def check_range(value: Number, dtype: DType, operation: str) -> None:
             raise ScalarRangeError(f"{operation}: {value} is out of bounds for {dtype}; it holds {low}..{high}")
 
 
+def check_kind(kind: str, dtype: DType, operation: str) -> None:
+    """Raise DTypeError where numbers of a kind would lose a fraction or an imaginary part in a dtype."""
+    if _HAS.get(kind, 0) > _HAS.get(dtype.kind, 0):
+        raise DTypeError(f"{operation}: a {kind} number into a {dtype} tensor; cast it first")
+
+
+_HAS: Final = {"float": 1, "complex": 2}  # a fraction, an imaginary part too
+
+
 @cache
 def _limits(dtype: DType) -> tuple[int, int]:
     info = np.iinfo(dtype.numpy)

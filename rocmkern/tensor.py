@@ -125,7 +125,9 @@ class Tensor:
         return rocmkern.matrix_transpose(self)
 
     def view(self, layout: Layout) -> Tensor:
-        """The same memory under another layout."""
+        """The same memory under another layout. Raises TypeError for anything else, such as a shape or a dtype."""
+        if layout.__class__ is not Layout:
+            raise DTypeError(f"view: {layout!r} is no Layout; use reshape for a shape, astype for a dtype")
         return Tensor(self.memory, self.dtype, layout, self.device)
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:

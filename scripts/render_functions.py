@@ -56,7 +56,8 @@ Rendered by `python scripts/render_functions.py` from the docstrings. Operands b
 axis is a `ValueError`, a wrong dtype a `TypeError`, an index outside its axis an `IndexError`.
 
 In signatures `Operand` is a tensor or a number, Python's or NumPy's; `Scalar` a Python number; `Axes` one axis,
-several, or None for all; `ShapeLike` a length or several; `DeviceLike` a `Device`, its name, or None for the default.
+several, or None for all; `Shares` a number, several, or an array of them; `ShapeLike` a length or several;
+`DeviceLike` a `Device`, its name, or None for the default.
 """
 
 

@@ -16,11 +16,12 @@ from rocmkern.build.toolchain import Toolchain
 from rocmkern.disk_cache import DiskCache
 from rocmkern.errors import BuildError, ConfigError
 from rocmkern.kernels import files
-from rocmkern.runtime import Device, Module, default_device
+from rocmkern.runtime import Module
+from rocmkern.runtime.device import DeviceLike, open_device
 
 
 def compile(
-    source: str, *, device: Device | None = None, target: str | None = None, name: str = "kernel",
+    source: str, *, device: DeviceLike = None, target: str | None = None, name: str = "kernel",
     options: Sequence[str] = (),
 ) -> Module:  # fmt: skip
     """The module of a HIP source on a device (the default one), compiled for its target or the `target` named.
@@ -31,11 +32,17 @@ def compile(
     extra. Raises BuildError with the compiler's log and the numbered source, ConfigError (a ValueError) for a `name`
     that is no identifier.
     """
+    texts = {"source": source, "name": name, "target": "" if target is None else target}
+    for what, text in texts.items():
+        if not isinstance(text, str):
+            raise ConfigError(f"compile: {what} {text!r} is no string; give one")
+    if isinstance(options, str) or not all(isinstance(option, str) for option in options):
+        raise ConfigError(f"compile: options {options!r}; give a list of strings")
     if not name.isidentifier():
         raise ConfigError(f"compile: name {name!r} is no identifier; use letters, digits and _")
-    device = default_device() if device is None else device
-    target = device.info.target if target is None else target
-    return Module.load_data(compiled(source, target, name=name, options=tuple(options)), device)
+    place = open_device(device)
+    code = compiled(source, place.info.target if target is None else target, name=name, options=tuple(options))
+    return Module.load_data(code, place)
 
 
 def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[str, ...] = ()) -> bytes:

@@ -130,7 +130,7 @@ class VendorDriver(ABC):
 
     def alloc(self, nbytes: int) -> int:
         self._select()
-        return int(self._do("alloc", nbytes))
+        return int(self._do("alloc", _size(nbytes, "alloc")))
 
     def free(self, address: int) -> None:
         self._select()
@@ -138,7 +138,7 @@ class VendorDriver(ABC):
 
     def alloc_pinned(self, nbytes: int) -> memoryview:
         self._select()
-        address = int(self._do("alloc_pinned", nbytes))
+        address = int(self._do("alloc_pinned", _size(nbytes, "alloc_pinned")))
         block = (ctypes.c_ubyte * nbytes).from_address(address)
         self._pinned.add(address, nbytes)
         weakref.finalize(block, self._free_pinned, address)  # every view and array on the block keeps it alive
@@ -326,3 +326,10 @@ class VendorDriver(ABC):
         handle = int(thing)
         self._objects[handle] = thing
         return handle
+
+
+def _size(nbytes: int, operation: str) -> int:
+    """What the library's size_t takes. Raises DeviceOutOfMemory for more."""
+    if nbytes >> 63:
+        raise DeviceOutOfMemory(f"{operation}: {nbytes} bytes are more than any device has; ask for fewer")
+    return nbytes

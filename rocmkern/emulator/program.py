@@ -121,6 +121,9 @@ class Program:
 
     def __attrs_post_init__(self) -> None:
         segments = [s for s in self.code.segments if s.memory_size]
+        executable = [s for s in segments if s.flags & EXECUTABLE and s.data]
+        if not executable:
+            raise CodeObjectError("load: the code object holds no instructions; give one with a kernel")
         low = min(s.address for s in segments) & ~0xFFF
         high = max(s.address + s.memory_size for s in segments)
         self._address = self.arena.alloc(high - low + 0x1000)
@@ -132,7 +135,6 @@ class Program:
             start = segment.address - low
             view[start : start + len(segment.data)] = segment.data
         self._relocate()
-        executable = [s for s in segments if s.flags & EXECUTABLE]
         start = min(s.address for s in executable)
         end = max(s.address + len(s.data) for s in executable)
         text = bytes(view[start - low : end - low])

@@ -8,7 +8,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, Layout, normal_axes, normal_integer, normal_shape, transposed
 from rocmkern.ops import fused
 from rocmkern.ops.creation import zeros
-from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.elementwise import as_tensor, as_tensors
 from rocmkern.ops.indexing import nonzero
 from rocmkern.ops.manipulation import concat, reshape, stack
 from rocmkern.ops.matrices import diagonal
@@ -20,14 +20,14 @@ from rocmkern.tensor import Tensor
 @recorded
 def hstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joined along axis 1, vectors along their only one; tensors of no axes count as vectors of one."""
-    parts = [x if as_tensor("hstack", x).ndim else reshape(x, (1,)) for x in arrays]
-    return concat(parts, axis=1 if parts and parts[0].ndim > 1 else 0)
+    parts = [x if x.ndim else reshape(x, (1,)) for x in as_tensors("hstack", arrays)]
+    return concat(parts, axis=1 if parts[0].ndim > 1 else 0)
 
 
 @recorded
 def vstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joined along axis 0; vectors are rows."""
-    return concat([x if as_tensor("vstack", x).ndim > 1 else reshape(x, (1, -1)) for x in arrays])
+    return concat([x if x.ndim > 1 else reshape(x, (1, -1)) for x in as_tensors("vstack", arrays)])
 
 
 def diag(x: Tensor, /, k: int = 0) -> Tensor:

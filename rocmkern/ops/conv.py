@@ -35,6 +35,7 @@ def conv2d(
 ) -> Tensor:
     """Images (b, c, h, w) with kernels (out, c/groups, kh, kw), any layout; a pair is for height and width."""
     steps, pads, spread = _geometry("conv2d", stride, padding, dilation)
+    groups = normal_integer(groups, "conv2d", "groups")
     images, kernels = _operands("conv2d", x, weight, groups, over_groups=True)
     size = tuple(map(plans_conv.windows, images.shape[2:], _reach(kernels.shape[2:], spread), steps, pads))
     if min(size) <= 0:
@@ -73,6 +74,7 @@ def conv_transpose2d(
     groups: int = 1,
 ) -> Tensor:
     """The gradient of conv2d: images (b, c, h, w) with kernels (c, out/groups, kh, kw)."""
+    groups = normal_integer(groups, "conv_transpose2d", "groups")
     images, kernels = _operands("conv_transpose2d", x, weight, groups, over_groups=False)
     steps, pads, spread = _geometry("conv_transpose2d", stride, padding, dilation)
     more = _pair("conv_transpose2d", output_padding)
@@ -243,7 +245,7 @@ def _operands(name: str, x: Tensor, weight: Tensor, groups: int, *, over_groups:
     _, dtype = device_and_dtype(name, as_tensor(name, x), as_tensor(name, weight))
     images, kernels = _images(name, cast(x, dtype)), _images(name, cast(weight, dtype))
     wanted = weight.shape[1] * groups if over_groups else weight.shape[0]
-    if normal_integer(groups, name, "groups") < 1 or images.shape[1] != wanted or images.shape[1] % groups:
+    if groups < 1 or images.shape[1] != wanted or images.shape[1] % groups:
         raise ShapeError(
             f"{name}: {images.shape[1]} channels, weights {weight.shape} and {groups} groups do not fit together"
         )

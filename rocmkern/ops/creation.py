@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ExchangeError, ShapeError
 from rocmkern.kernels import plans
-from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_shape
+from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_integer, normal_shape
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
-from rocmkern.ops.elementwise import as_tensor, broadcast
+from rocmkern.ops.elementwise import as_tensor, broadcast, real_float, real_number
 from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
@@ -172,7 +172,7 @@ def zeros(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = 
 
 def ones(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """A tensor of ones, by default float32."""
-    return full(shape, 1, dtype=DEFAULT_FLOAT if dtype is None else dtype, device=device)
+    return full(normal_shape(shape, "ones"), 1, dtype=DEFAULT_FLOAT if dtype is None else dtype, device=device)
 
 
 def full(
@@ -216,22 +216,32 @@ def full(
 
 def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """Uninitialised memory in the shape of `x`."""
-    return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+    return empty(as_tensor("empty_like", x).shape, **_like(x, dtype, device))
 
 
 def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """Zeros in the shape of `x`."""
-    return zeros(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+    return zeros(as_tensor("zeros_like", x).shape, **_like(x, dtype, device))
 
 
 def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """Ones in the shape of `x`."""
-    return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+    return ones(as_tensor("ones_like", x).shape, **_like(x, dtype, device))
 
 
 def full_like(x: Tensor, /, fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """One number in the shape of `x`."""
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+    return full(as_tensor("full_like", x).shape, fill_value, **_like(x, dtype, device))
+
+
+class _Place(TypedDict):
+    dtype: DType
+    device: DeviceLike
+
+
+def _like(x: Tensor, dtype: DType | None, device: DeviceLike) -> _Place:
+    """What was asked for, else what the tensor has."""
+    return {"dtype": x.dtype if dtype is None else dtype, "device": x.device if device is None else device}
 
 
 def _ramp(numel: int, start: Real, step: Real, stop: Real, dtype: DType, device: DeviceLike) -> Tensor:
@@ -262,11 +272,12 @@ def arange(
     """Numbers from start up to but without stop: int64 for integers, else float32. Raises ShapeError for step 0."""
     if dtype is not None and as_dtype(dtype).is_complex:
         return cast(arange(start, stop, step, dtype=part_of(as_dtype(dtype)), device=device), as_dtype(dtype))
-    low, high, by = (_real("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step)))
+    first, end = (0, start) if stop is None else (start, stop)
+    low, high, by = (real_number("arange", v, w) for v, w in ((first, "start"), (end, "stop"), (step, "step")))
     if by == 0:
         raise ShapeError("arange: step 0 never arrives; use another")
     if isinstance(low, int) and isinstance(high, int) and isinstance(by, int):
-        integers, count = True, len(range(low, high, by))
+        integers, count = True, max(0, -((low - high) // by))
     else:
         integers, steps = False, (high - low) / by
         if not math.isfinite(steps):
@@ -284,14 +295,6 @@ def arange(
     return _ramp(count, low, by, last, wanted, device)
 
 
-def _real(operation: str, value: object) -> int | float:
-    """A Python number, also of NumPy's numbers and of a tensor of one element."""
-    number = value.item() if isinstance(value, Tensor | np.generic) else value
-    if isinstance(number, int | float):
-        return number
-    raise DTypeError(f"{operation}: {value!r} is no real number")
-
-
 def linspace(
     start: int | float | complex,
     stop: int | float | complex,
@@ -305,7 +308,10 @@ def linspace(
     """`num` evenly spaced numbers from start to stop, the last being stop unless `endpoint=False`; by default float32,
     or complex64 where an end is complex; rounded down for an integer dtype.
     """
-    num = normal_shape(num, "linspace")[0]
+    num = normal_integer(num, "linspace", "num")
+    if num < 0:
+        raise ShapeError(f"linspace: {num} numbers; use 0 or more")
+    start, stop = (_end(v, w) for v, w in ((start, "start"), (stop, "stop")))
     if not endpoint:
         return linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
@@ -328,13 +334,19 @@ def linspace(
     return _ramp(num, start, step, last, wanted, device)
 
 
+def _end(value: object, what: str) -> float | complex:
+    number = value.item() if isinstance(value, Tensor | np.generic) else value
+    return number if isinstance(number, complex) else real_float("linspace", number, what)
+
+
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
-    columns = n_rows if n_cols is None else n_cols
-    result = zeros((n_rows, columns), dtype=dtype, device=device)
-    length = min(n_rows - max(-k, 0), columns - max(k, 0))
+    k = normal_integer(k, "eye", "k")
+    rows, columns = normal_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
+    result = zeros((rows, columns), dtype=dtype, device=device)
+    length = min(rows - max(-k, 0), columns - max(k, 0))
     if length > 0:
         diagonal = result.view(Layout((length,), (columns + 1,), max(k, 0) + max(-k, 0) * columns))
         write(broadcast(scalar_tensor(1, result.dtype, result.device), (length,)), diagonal)

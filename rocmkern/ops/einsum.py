@@ -50,6 +50,8 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
 
 def _parsed(subscripts: str, ndims: list[int]) -> tuple[list[list[Label]], list[Label]]:
     """The labels of each operand's axes and of the result's."""
+    if not isinstance(subscripts, str):
+        raise DTypeError(f"einsum: subscripts {type(subscripts).__name__}; give a string such as 'ij,jk->ik' first")
     text = subscripts.replace(" ", "")
     inputs, arrow, output = text.partition("->")
     parts = inputs.split(",")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias
 
+import numpy as np
 from attrs import frozen
 
-from rocmkern.dtypes import DType, bool_, part_of
+from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels.families.special import TRUTHS
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
@@ -25,6 +26,7 @@ from rocmkern.promotion import (
     promote,
     promote_scalar,
     python_number,
+    scalar_dtype,
 )
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
@@ -263,6 +265,31 @@ def as_tensor(operation: str, x: object) -> Tensor:
     return x
 
 
+def as_tensors(operation: str, given: object) -> list[Tensor]:
+    """A sequence's tensors, one at least. Raises DTypeError for what holds anything else, ShapeError for none."""
+    if not isinstance(given, Iterable):
+        raise DTypeError(f"{operation}: {type(given).__name__} is no sequence of tensors; put them in a list")
+    tensors = [as_tensor(operation, x) for x in given]
+    if not tensors:
+        raise ShapeError(f"{operation}: no tensors; give at least one")
+    return tensors
+
+
+def real_number(operation: str, value: object, what: str) -> int | float:
+    """A Python number, also of NumPy's numbers and of a tensor of one element. Raises DTypeError for anything else."""
+    number = value.item() if isinstance(value, Tensor | np.generic) else value
+    if not isinstance(number, int | float):
+        raise DTypeError(f"{operation}: {what} {value!r} is no real number; give one")
+    return number
+
+
+def real_float(operation: str, value: object, what: str) -> float:
+    """The same as a float. Raises ScalarRangeError (an OverflowError) for an integer beyond."""
+    number = real_number(operation, value, what)
+    check_range(number, float64, operation)
+    return float(number)
+
+
 def device_and_dtype(operation: str, *operands: Operand) -> tuple[Device, DType]:
     """The one device and the common dtype. Raises DTypeError without a tensor, ShapeError for two devices."""
     tensors = [x for x in operands if isinstance(x, Tensor)]
@@ -290,6 +317,7 @@ def operand(operation: str, x: Operand, dtype: DType, device: Device) -> Tensor:
     if isinstance(x, Tensor):
         same_device(operation, device, x)
         return x if x.dtype is dtype else cast(x, dtype)
+    scalar_dtype(x)  # which refuses what is no number
     number = python_number(x)
     check_range(number, dtype, operation)
     return scalar_tensor(number, dtype, device)

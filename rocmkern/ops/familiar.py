@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import asarray, full, upload, zeros
 from rocmkern.ops.datatypes import finfo
-from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, real_float
 from rocmkern.ops.fused import are_few
 from rocmkern.ops.indexing import where
 from rocmkern.ops.launch import elementwise, empty, encode, kernel, layout_info
@@ -33,6 +33,7 @@ from rocmkern.promotion import Scalar, check_range
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Operand, Tensor
 
+Shares = float | Sequence[float] | np.ndarray[Any, Any] | Tensor
 PadMode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 _PAD_MODES: Final = get_args(PadMode)
 # After how many elements the places repeat beyond the ends of n.
@@ -203,25 +204,33 @@ def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, n
 @recorded
 def median(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32."""
-    return quantile(x, 0.5, axis=axis, keepdims=keepdims)
+    return quantiles("median", x, 0.5, 1, axis, keepdims)
 
 
 @recorded
-def quantile(x: Tensor, q: float | Sequence[float], /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def quantile(x: Tensor, q: Shares, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The value below which a share q (0..1) of those along axes lies, linear between neighbours.
 
     NaN where there is one. Several shares come along a new first axis. Integers become float32. Raises ShapeError
     without elements.
     """
-    shares = [float(s) for s in q] if isinstance(q, Sequence) else [float(q)]
-    if any(not 0 <= s <= 1 for s in shares):
-        raise ShapeError(f"quantile: shares {shares}; use 0..1")
-    values = as_floats("quantile", x)
-    axes = normal_axes(axis, x.ndim, "quantile")
+    return quantiles("quantile", x, q, 1, axis, keepdims)
+
+
+def quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, keepdims: bool) -> Tensor:
+    """The quantiles of shares q of a whole."""
+    if isinstance(q, np.ndarray | Tensor):
+        q = q.tolist()
+    given = [real_float(operation, s, "share") for s in (q if isinstance(q, Sequence) else [q])]
+    if any(not 0 <= s <= whole for s in given):
+        raise ShapeError(f"{operation}: shares {given}; use 0..{whole}")
+    shares = [s / whole for s in given]
+    values = as_floats(operation, x)
+    axes = normal_axes(axis, x.ndim, operation)
     kept = [a for a in range(x.ndim) if a not in axes]
     n = prod(x.shape[a] for a in axes)
     if not n:
-        raise ShapeError(f"quantile: no elements along axes {axes} of shape {x.shape}; there is no such value")
+        raise ShapeError(f"{operation}: no elements along axes {axes} of shape {x.shape}; there is no such value")
     rows = reshape(permute_dims(values, (*kept, *axes)), (*[x.shape[a] for a in kept], n))
     found = _in_order(rows, [s * (n - 1) for s in shares])
     shape = tuple(1 if a in axes else m for a, m in enumerate(x.shape))

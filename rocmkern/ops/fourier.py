@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import upload
-from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.elementwise import as_tensor, real_float
 from rocmkern.ops.manipulation import roll
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.transforms import Along, Kind, along, as_spectrum, at_once, complex_of
@@ -23,7 +23,8 @@ from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Tensor
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
-_NORMS = ("backward", "ortho", "forward")
+_NORMS: Final = ("backward", "ortho", "forward")
+_TOO_LONG: Final = 1 << 48
 
 
 @recorded
@@ -210,6 +211,8 @@ def _lengths(
     operation: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, *, at_least: int
 ) -> list[tuple[int, int | None]]:
     """Axes from the front, and the length wanted of each; None for the one that it has."""
+    if not isinstance(s, Sequence | None):
+        raise DTypeError(f"{operation}: s {s!r}; give a length for each axis in a tuple")
     if s is not None and axes is None:
         raise ShapeError(f"{operation}: s {tuple(s)} without axes; name the axes too")
     order = normal_axes(axes, x.ndim, operation)
@@ -225,8 +228,8 @@ def _lengths(
 
 def _length(operation: str, n: int) -> int:
     length = normal_integer(n, operation, "n")
-    if length < 1:
-        raise ShapeError(f"{operation}: length {length}; it takes 1 or more")
+    if not 1 <= length < _TOO_LONG:
+        raise ShapeError(f"{operation}: length {length}; it takes 1 or more, and fewer than 2**48")
     return length
 
 
@@ -249,9 +252,10 @@ def _frequencies(
     wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     if not wanted.is_float:
         raise DTypeError(f"{operation}: dtype {wanted}; it takes a float dtype")
-    if not d:
+    apart = real_float(operation, d, "d")
+    if not apart:
         raise ZeroDivisionError(f"{operation}: samples {d} apart have no frequencies; give their distance")
-    return cast(upload(numbers / ((numbers.size if n is None else n) * d), open_device(device)), wanted)
+    return cast(upload(numbers / ((numbers.size if n is None else n) * apart), open_device(device)), wanted)
 
 
 def _shifted(operation: str, x: Tensor, axes: Axes, sign: int) -> Tensor:

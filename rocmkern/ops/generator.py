@@ -16,7 +16,7 @@ from rocmkern.kernels.catalogue import bits_type
 from rocmkern.kernels.families.random import FLOATS
 from rocmkern.layout import normal_axis, normal_integer, normal_shape
 from rocmkern.ops.creation import arange
-from rocmkern.ops.elementwise import as_tensor, same_device
+from rocmkern.ops.elementwise import as_tensor, real_float, same_device
 from rocmkern.ops.indexing import searchsorted, take
 from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import reshape
@@ -43,7 +43,10 @@ class Generator:
     """
 
     def __init__(self, seed: int | Sequence[int] | None = None, *, device: DeviceLike = None) -> None:
-        key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+        try:
+            key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Generator: seed {seed!r}; use an integer ≥ 0, several, or None") from None
         self._place(int(key[0]), int(key[1]), 1, open_device(device))
 
     def _place(self, key0: int, key1: int, counter: int, device: Device) -> None:
@@ -61,7 +64,8 @@ class Generator:
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Size = None, dtype: DType = float32) -> Tensor:
         """Uniform numbers at least `low` and below `high`, which rounding may reach."""
-        return self._floats("uniform", "uniform", size, dtype, float(high) - float(low), float(low))
+        first, end = (real_float("uniform", v, w) for v, w in ((low, "low"), (high, "high")))
+        return self._floats("uniform", "uniform", size, dtype, end - first, first)
 
     def standard_normal(self, size: Size = None, dtype: DType = float32) -> Tensor:
         """Normal numbers of mean 0 and standard deviation 1, none beyond 6.7 (float64: 9.5)."""
@@ -69,9 +73,10 @@ class Generator:
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: Size = None, dtype: DType = float32) -> Tensor:
         """Normal numbers of that mean and standard deviation. Raises ShapeError for a scale below 0."""
-        if not scale >= 0:
+        middle, deviation = (real_float("normal", v, w) for v, w in ((loc, "loc"), (scale, "scale")))
+        if not deviation >= 0:
             raise ShapeError(f"normal: scale {scale}; use 0 or more")
-        return self._floats("normal", "normal", size, dtype, float(scale), float(loc))
+        return self._floats("normal", "normal", size, dtype, deviation, middle)
 
     def integers(
         self, low: int, high: int | None = None, size: Size = None, dtype: DType = int64, *, endpoint: bool = False
@@ -102,7 +107,7 @@ class Generator:
             same_device("permutation", self.device, x)
             at = normal_axis(axis, x.ndim, "permutation")
             return take(x, self._order(x.shape[at]), axis=at)
-        return self._order(normal_shape(x, "permutation")[0])
+        return self._order(_count(x, "permutation"))
 
     def _order(self, n: int) -> Tensor:
         return order(self.integers(0, 1 << 64, n, uint64))
@@ -115,7 +120,7 @@ class Generator:
         Without `replace` none is drawn twice. `p` has the probability of each, floats that sum to 1; it is for draws
         that replace. Raises ShapeError where there are not enough to draw from, or p has another length.
         """
-        source = a if isinstance(a, Tensor) else arange(normal_shape(a, "choice")[0], device=self.device)
+        source = a if isinstance(a, Tensor) else arange(_count(a, "choice"), device=self.device)
         at, shape = normal_axis(axis, source.ndim, "choice"), _shape(size, "choice")
         for given in (source, *([] if p is None else [as_tensor("choice", p)])):
             same_device("choice", self.device, given)
@@ -161,6 +166,13 @@ def default_rng(seed: int | Sequence[int] | None = None, *, device: DeviceLike =
 
 def _shape(size: Size, operation: str) -> tuple[int, ...]:
     return () if size is None else normal_shape(size, operation)
+
+
+def _count(n: object, operation: str) -> int:
+    count = normal_integer(n, operation, "number")
+    if count < 0:
+        raise ShapeError(f"{operation}: the integers below {count}; use 0 or more, or a tensor")
+    return count
 
 
 def _restored(key0: int, key1: int, counter: int, device: str) -> Generator:

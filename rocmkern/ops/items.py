@@ -13,7 +13,7 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import bool_, complex128, int64
-from rocmkern.errors import DTypeError, IndexOutOfRange, ShapeError
+from rocmkern.errors import IndexOutOfRange, ShapeError
 from rocmkern.layout import Layout, Shape, broadcast_shapes
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
@@ -29,11 +29,10 @@ from rocmkern.ops.parts import words
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add, multiply, not_equal
 from rocmkern.ops.sorting import argsort
-from rocmkern.promotion import scalar_dtype
+from rocmkern.promotion import check_kind, scalar_dtype
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
 
-_RANK: Final = {"float": 1, "complex": 2}  # what a dtype of a lower rank would lose
 _KEPT_VIEWS: Final = 4096
 _views: dict[tuple[Any, ...], Layout] = {}  # by layout and key
 _KEPT_LISTS: Final = 256
@@ -189,8 +188,7 @@ def _value(x: Tensor, value: Operand) -> Tensor:
         source = asarray(value, dtype=x.dtype, device=x.device)
         numbers = np.asarray(value, object).reshape(-1).tolist()
         kind = "float" if any(isinstance(n, float | np.floating) for n in numbers) else x.dtype.kind
-    if _RANK.get(kind, 0) > _RANK.get(x.dtype.kind, 0):
-        raise DTypeError(f"set_item: a {kind} number into a {x.dtype} tensor; cast it first")
+    check_kind(kind, x.dtype, "set_item")
     return operand("set_item", source, x.dtype, x.device)
 
 

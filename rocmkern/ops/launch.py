@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 from array import array
 from collections.abc import Callable, Sequence
+from struct import error as PackingError  # noqa: N812 - it is a class
 from threading import local
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,7 @@ from attrs import define, field
 
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.dtypes import DType
+from rocmkern.errors import ArgumentRangeError
 from rocmkern.kernels import plans
 from rocmkern.kernels.cache import get_kernel
 from rocmkern.kernels.families import spec
@@ -44,7 +46,10 @@ class Kernel:
     def run(self, plan: LaunchPlan, *arguments: int | float | bytes) -> None:
         """Launch as planned."""
         if plan.grid[0]:
-            packed, recording = self.pack(*arguments), thread.recording
+            try:
+                packed, recording = self.pack(*arguments), thread.recording
+            except PackingError as error:
+                raise ArgumentRangeError(f"{self.function.name}: {error}; a size or a number does not fit") from None
             if recording is not None:
                 recording.launches(self.function, packed, plan.grid, plan.block)
             self.function.launch_packed(packed, grid=plan.grid, block=plan.block, early=plan.early)

@@ -20,7 +20,7 @@ from rocmkern.layout import (
 from rocmkern.layout import broadcast_shapes as common_shape
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import asarray
-from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype
+from rocmkern.ops.elementwise import as_tensor, as_tensors, broadcast, device_and_dtype
 from rocmkern.ops.launch import empty
 from rocmkern.ops.movement import write
 from rocmkern.ops.recorded import recorded
@@ -129,9 +129,7 @@ def flip(x: Tensor, /, *, axis: Axes = None) -> Tensor:
 @recorded
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors one after another along an axis; flat ones of all elements where the axis is None."""
-    given = [as_tensor("concat", a) for a in arrays]
-    if not given:
-        raise ShapeError("concat: no tensors; give at least one")
+    given = as_tensors("concat", arrays)
     device, dtype = device_and_dtype("concat", *given)
     parts = [reshape(a, -1) for a in given] if axis is None else given
     at = normal_axis(axis or 0, parts[0].ndim, "concat")
@@ -150,9 +148,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 @recorded
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
-    given = [as_tensor("stack", a) for a in arrays]
-    if not given:
-        raise ShapeError("stack: no tensors; give at least one")
+    given = as_tensors("stack", arrays)
     if len({a.shape for a in given}) > 1:
         raise ShapeError(f"stack: shapes {', '.join(str(a.shape) for a in given)} differ")
     at = normal_axis(axis, given[0].ndim + 1, "stack")

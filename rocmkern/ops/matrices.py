@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import inf
 
-from rocmkern.dtypes import DType, float32
+from rocmkern.dtypes import DType
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, Layout, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import small
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import conj
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, real_float
 from rocmkern.ops.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -21,7 +21,7 @@ from rocmkern.ops.manipulation import (
 )
 from rocmkern.ops.parts import parts
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import max, min, sum
+from rocmkern.ops.reduction import max, min, sum, wide
 from rocmkern.ops.rows_binary import multiply, not_equal, pow, subtract
 from rocmkern.ops.rows_unary import abs, sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
@@ -119,7 +119,7 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
     values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
     if values.dtype.is_float and values.dtype.itemsize < 4:
-        return cast(vector_norm(cast(values, float32), axis=axes, keepdims=keepdims, ord=ord), values.dtype)
+        return cast(vector_norm(wide(values), axis=axes, keepdims=keepdims, ord=ord), values.dtype)
     if ord == 2:
         squares = square(parts(values) if values.dtype.is_complex else values)
         return sqrt(sum(sum(squares, axis=-1) if values.dtype.is_complex else squares, axis=axes, keepdims=keepdims))
@@ -134,7 +134,8 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
         return sum(sizes, axis=axes, keepdims=keepdims)
     if isinstance(ord, str):
         raise ShapeError(f"vector_norm: ord {ord!r} is for matrices; use a number or matrix_norm")
-    return pow(sum(pow(sizes, float(ord)), axis=axes, keepdims=keepdims), 1 / ord)
+    power = real_float("vector_norm", ord, "ord")
+    return pow(sum(pow(sizes, power), axis=axes, keepdims=keepdims), 1 / power)
 
 
 def largest(sizes: Tensor, *, axis: Axes, keepdims: bool) -> Tensor:

@@ -10,7 +10,7 @@ from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, packed
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype, same_device
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, real_float, same_device
 from rocmkern.ops.indexing import gathered, index_tensor, slices_at, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import biased_product, matmul
@@ -66,7 +66,9 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     """
     values = as_floats("layer_norm", x)
     scale, shift = (_per_column("layer_norm", t, values) for t in (weight, bias))
-    return _over_rows("layernorm", values, eps, after=(_address(scale), _address(shift)))
+    return _over_rows(
+        "layernorm", values, real_float("layer_norm", eps, "eps"), after=(_address(scale), _address(shift))
+    )
 
 
 @recorded
@@ -74,7 +76,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -
     """Each row over the root of its mean square; times weight, of the row's length."""
     values = as_floats("rms_norm", x)
     scale = _per_column("rms_norm", weight, values)
-    return _over_rows("rmsnorm", values, eps, after=(_address(scale),))
+    return _over_rows("rmsnorm", values, real_float("rms_norm", eps, "eps"), after=(_address(scale),))
 
 
 def _per_column(operation: str, t: Tensor | None, x: Tensor) -> Tensor | None:
@@ -96,7 +98,7 @@ def _address(t: Tensor | None) -> int:
 @recorded
 def elu(x: Tensor, /, *, alpha: float = 1.0) -> Tensor:
     """x above 0, alpha * (exp(x) - 1) below."""
-    return _with_param("uelu", as_floats("elu", x), alpha)
+    return _with_param("uelu", as_floats("elu", x), real_float("elu", alpha, "alpha"))
 
 
 def _with_param(stem: str, x: Tensor, param: float) -> Tensor:
@@ -130,7 +132,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
 def normalize(x: Tensor, /, *, axis: int = -1, eps: float = 1e-12) -> Tensor:
     """Over the Euclidean length along an axis, at least eps."""
     values = as_floats("normalize", x)
-    return _along("unit", values, normal_axis(axis, values.ndim, "normalize"), eps)
+    return _along("unit", values, normal_axis(axis, values.ndim, "normalize"), real_float("normalize", eps, "eps"))
 
 
 @recorded
@@ -144,11 +146,16 @@ def scaled_dot_product_attention(
     if any(as_tensor("scaled_dot_product_attention", t).ndim < 2 for t in (query, key, value)):
         shapes = f"{query.shape}, {key.shape} and {value.shape}"
         raise ShapeError(f"scaled_dot_product_attention: shapes {shapes}; they end in (length, features)")
-    factor = 1.0 / root(max(query.shape[-1], 1)) if scale is None else scale
-    if isinstance(factor, int | float) and (mask is None or isinstance(mask, Tensor)):
-        found = fused.attention(query, key, value, mask, factor)
-        if found is not None:
-            return found
+    factor = (
+        1.0 / root(max(query.shape[-1], 1))
+        if scale is None
+        else real_float("scaled_dot_product_attention", scale, "scale")
+    )
+    for given in () if mask is None else (mask,):
+        as_tensor("scaled_dot_product_attention", given)
+    found = fused.attention(query, key, value, mask, factor)
+    if found is not None:
+        return found
     scores = multiply(matmul(query, matrix_transpose(key)), factor)
     if mask is not None:
         scores = add(scores, _additive(mask, scores.dtype))

@@ -12,7 +12,7 @@ from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
-from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.elementwise import as_tensor, real_float
 from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.parts import joined, parts
@@ -43,6 +43,11 @@ def _total_dtype(operation: str, x: Tensor, dtype: DType | None) -> DType:
 
 def as_floats(operation: str, x: Tensor) -> Tensor:
     return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
+
+
+def wide(x: Tensor) -> Tensor:
+    """Short floats as float32, which has the range for what is made of several, and is rounded once."""
+    return cast(x, float32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
 
 
 @recorded
@@ -162,14 +167,13 @@ def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: b
 def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, *, root: bool) -> Tensor:
     values = as_floats(operation, x)
     axes = normal_axes(axis, x.ndim, operation)
-    left = product(x.shape[a] for a in axes) - correction
+    left = product(x.shape[a] for a in axes) - real_float(operation, correction, "correction")
     divisor = float(left) if left > 0 else 0.0
     if values.dtype in FLOATS:
         found = of_whole_rows(f"variance_{values.dtype.short}", values, axes, keepdims, values.dtype, divisor, root)
         if found is not None:
             return found
-    wide = values if values.dtype.itemsize >= 4 else cast(values, float32)
-    distance = subtract(wide, mean(wide, axis=axes, keepdims=True))
+    distance = subtract(wide(values), mean(wide(values), axis=axes, keepdims=True))
     total = sum(square(distance), axis=axes, keepdims=keepdims)
     result = divide(total, divisor)
     return cast(sqrt(result) if root else result, values.dtype)
@@ -209,7 +213,7 @@ def _cumulative(name: str, op: str, x: Tensor, axis: int | None, dtype: DType | 
         raise ShapeError(f"{name}: no dimensions; it takes one or more")
     if axis is None and x.ndim != 1:
         raise ShapeError(f"{name}: {x.ndim} dimensions; name the axis")
-    at = normal_axis(axis or 0, x.ndim, name)
+    at = normal_axis(0 if axis is None else axis, x.ndim, name)
     wanted = _total_dtype(name, x, dtype)
     if wanted.short == "f8_e4m3":
         return cast(_cumulative(name, op, x, at, float32, include_initial), wanted)

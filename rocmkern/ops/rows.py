@@ -30,11 +30,11 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
     wide = op in INDEXED and columns > NARROW_ROW
     given = int64 if wide else output(op, x.dtype)
     shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes)
+    if columns == 0 and op in _WITHOUT_IDENTITY:
+        raise ShapeError(f"{op}: shape {x.shape} has no elements along axes {axes}; there is no {op}")
     if rows == 0:
         return empty(shape, given, x.device)
     if columns == 0:
-        if op in _WITHOUT_IDENTITY:
-            raise ShapeError(f"{op}: shape {x.shape} has no elements along axes {axes}; there is no {op}")
         return full(shape, IDENTITY[op], dtype=given, device=x.device)
     result = empty(shape, given, x.device)
     layout_words = _grouped(layout, len(kept), x)

@@ -23,6 +23,7 @@ from rocmkern.ops.parts import beside_words, from_words, joined, parts, words
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add, multiply
 from rocmkern.ops.sorting import order
+from rocmkern.promotion import check_kind, scalar_dtype
 from rocmkern.tensor import Operand, Tensor
 
 _ENOUGH_COLUMNS: Final = 1 << 15  # to fill a device with a thread each
@@ -127,6 +128,9 @@ def _slices(operation: str, values: Operand, x: Tensor, at: int, indices: Tensor
 
 
 def _values(operation: str, values: Operand, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Values to write or add, in x's dtype. Raises DTypeError where they would lose a fraction or an imaginary part."""
+    own = values.dtype if isinstance(values, Tensor) else scalar_dtype(values)
+    check_kind(own.kind, x.dtype, operation)
     return broadcast_to(operand(operation, values, x.dtype, x.device), shape)
 
 

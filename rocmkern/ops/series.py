@@ -10,15 +10,15 @@ from rocmkern.ops.arranged import sliding_window_view
 from rocmkern.ops.casting import cast
 from rocmkern.ops.composed import clip, conj
 from rocmkern.ops.conv import conv1d
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand, real_float
 from rocmkern.ops.familiar import pad
 from rocmkern.ops.indexing import searchsorted, take, where
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import concat, flip, reshape
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import as_floats, diff, sum
+from rocmkern.ops.reduction import as_floats, diff, sum, wide
 from rocmkern.ops.rows_binary import divide
-from rocmkern.promotion import Scalar
+from rocmkern.promotion import Scalar, promote
 from rocmkern.tensor import Operand, Tensor
 
 Mode = Literal["full", "same", "valid"]
@@ -71,7 +71,9 @@ def gradient(x: Tensor, /, spacing: float = 1.0, *, axis: Axes = None) -> Tensor
     A tensor for each of the axes, by default all, in a tuple where it is not one. Integers become float32.
     """
     values = x if as_tensor("gradient", x).dtype.is_complex else as_floats("gradient", x)
-    found = tuple(_slopes(values, at, spacing) for at in normal_axes(axis, x.ndim, "gradient"))
+    step = real_float("gradient", spacing, "spacing")
+    axes = normal_axes(axis, x.ndim, "gradient")
+    found = tuple(cast(_slopes(wide(values), at, step), values.dtype) for at in axes)
     return found[0] if len(found) == 1 else found
 
 
@@ -94,17 +96,18 @@ def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1.0, axis: i
     """
     values = y if as_tensor("trapezoid", y).dtype.is_complex else as_floats("trapezoid", y)
     at, n = normal_axis(axis, y.ndim, "trapezoid"), y.shape[normal_axis(axis, y.ndim, "trapezoid")]
-    if not n:
-        raise ShapeError(f"trapezoid: axis {at} is empty; it takes 1 element or more")
-    steps: Operand = dx
+    between = n - 1 if n else 0
+    steps: Operand = real_float("trapezoid", dx, "dx")
     if x is not None:
         if as_tensor("trapezoid", x).shape not in (y.shape, (n,)):
             raise ShapeError(
                 f"trapezoid: places of shape {x.shape} for {y.shape} along axis {at}; give a vector of {n}"
             )
-        steps = diff(x, axis=at) if x.ndim == y.ndim else reshape(diff(x), (n - 1, *[1] * (y.ndim - at - 1)))
-    low, high = (values.view(values.layout.narrow(at, start, n - 1)) for start in (0, 1))
-    return sum((low + high) * steps / 2, axis=at)
+        steps = diff(x, axis=at) if x.ndim == y.ndim else reshape(diff(x), (between, *[1] * (y.ndim - at - 1)))
+    points = wide(values)
+    low, high = (points.view(points.layout.narrow(at, start, between)) for start in (0, 1))
+    area = sum((low + high) * steps / 2, axis=at)
+    return cast(area, promote(values.dtype, steps.dtype) if isinstance(steps, Tensor) else values.dtype)
 
 
 @recorded

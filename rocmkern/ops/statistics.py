@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -11,20 +12,23 @@ from rocmkern.errors import ShapeError
 from rocmkern.layout import Axes, normal_axes, normal_integer
 from rocmkern.ops.casting import cast
 from rocmkern.ops.composed import clip, real
-from rocmkern.ops.creation import upload, zeros
+from rocmkern.ops.creation import asarray, upload, zeros
 from rocmkern.ops.datatypes import finfo
-from rocmkern.ops.elementwise import as_tensor
-from rocmkern.ops.familiar import quantile
+from rocmkern.ops.elementwise import as_tensor, real_float
+from rocmkern.ops.familiar import Shares, quantiles
 from rocmkern.ops.indexing import searchsorted, where
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, reshape, squeeze
 from rocmkern.ops.matrices import adjoint, diagonal
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import all, as_floats, count_nonzero, max, mean, min, sum
+from rocmkern.ops.reduction import all, as_floats, count_nonzero, max, mean, min, sum, wide
 from rocmkern.ops.rows_binary import less_equal, logical_and
 from rocmkern.ops.rows_unary import abs, isnan, logical_not, sqrt, square
 from rocmkern.ops.scatter import index_add
+from rocmkern.promotion import promote
 from rocmkern.tensor import Tensor
+
+_TOO_MANY: Final = 1 << 31  # bins
 
 
 @recorded
@@ -44,9 +48,11 @@ def average(x: Tensor, /, *, axis: Axes = None, weights: Tensor | None = None, k
                 " along one axis"
             )
         weights = reshape(weights, tuple(n if a == axes[0] else 1 for a, n in enumerate(x.shape)))
-    each = broadcast_to(_numbers("average", weights), x.shape)
-    total = sum(_numbers("average", x) * each, axis=axes, keepdims=keepdims)
-    return total / sum(each, axis=axes, keepdims=keepdims)
+    values, given = _numbers("average", x), _numbers("average", weights)
+    dtype = promote(values.dtype, given.dtype)
+    each = broadcast_to(wide(cast(given, dtype)), x.shape)
+    total = sum(wide(values) * each, axis=axes, keepdims=keepdims)
+    return cast(total / sum(each, axis=axes, keepdims=keepdims), dtype)
 
 
 def _numbers(operation: str, x: Tensor) -> Tensor:
@@ -67,8 +73,9 @@ def cov(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True, correctio
             raise ShapeError(f"cov: {rows.shape[1]} and {more.shape[1]} observations; give as many of each variable")
         rows = concat([rows, more])
     n = rows.shape[1]
-    apart = rows - mean(rows, axis=1, keepdims=True)
-    found = matmul(apart, adjoint(apart)) / (n - correction if n > correction else 0.0)
+    freedom = n - real_float("cov", correction, "correction")
+    apart = wide(rows) - mean(wide(rows), axis=1, keepdims=True)
+    found = cast(matmul(apart, adjoint(apart)) / (freedom if freedom > 0 else 0.0), rows.dtype)
     return squeeze(found, axis=(0, 1)) if found.shape == (1, 1) else found
 
 
@@ -92,10 +99,9 @@ def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> T
     return found if found.dtype.is_complex else clip(found, -1.0, 1.0)
 
 
-def percentile(x: Tensor, q: float | Sequence[float], /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def percentile(x: Tensor, q: Shares, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """`quantile` of percentages, 0..100."""
-    shares = [s / 100 for s in q] if isinstance(q, Sequence) else q / 100
-    return quantile(x, shares, axis=axis, keepdims=keepdims)
+    return quantiles("percentile", x, q, 100, axis, keepdims)
 
 
 def histogram(
@@ -131,19 +137,29 @@ def histogram(
 def _edges(x: Tensor, bins: int | Sequence[float] | Tensor, limits: tuple[float, float] | None) -> Tensor:
     dtype = float64 if x.dtype.itemsize == 8 else float32
     if isinstance(bins, Tensor | Sequence):
-        edges = bins if isinstance(bins, Tensor) else upload(np.asarray(bins, np.float64), x.device)
+        edges = bins if isinstance(bins, Tensor) else asarray(bins, dtype=float64, device=x.device)
         if edges.ndim != 1 or edges.size < 2 or (edges[1:] < edges[:-1]).any():
             raise ShapeError("histogram: the edges of the bins; give two or more, in order")
         return cast(edges, dtype)
     count = normal_integer(bins, "histogram", "number of bins")
-    if count < 1:
-        raise ShapeError(f"histogram: {count} bins; use 1 or more")
-    low, high = limits if limits is not None else (float(min(x)), float(max(x))) if x.size else (0.0, 1.0)
+    if not 1 <= count < _TOO_MANY:
+        raise ShapeError(f"histogram: {count} bins; use 1 or more, and fewer than 2**31")
+    if limits is not None:
+        low, high = _range(limits)
+    else:
+        low, high = (float(min(x)), float(max(x))) if x.size else (0.0, 1.0)
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ShapeError(f"histogram: range {low} to {high}; give a finite one with range=(low, high)")
     if low == high:
         low, high = low - 0.5, high + 0.5
     return upload(np.linspace(low, high, count + 1).astype(dtype.numpy), x.device)
+
+
+def _range(limits: object) -> tuple[float, float]:
+    if not isinstance(limits, Sequence) or len(limits) != 2:
+        raise ShapeError(f"histogram: range {limits!r}; give a lowest and a highest number")
+    low, high = (real_float("histogram", end, "range") for end in limits)
+    return low, high
 
 
 @recorded
@@ -189,24 +205,17 @@ def _with(operation: str, x: Tensor, number: float) -> Tensor:
 
 
 def _mean(values: Tensor, axis: Axes, keepdims: bool) -> Tensor:
-    dtype, wide = values.dtype, _wide(values)
-    total = sum(_with("nanmean", wide, 0.0), axis=axis, keepdims=keepdims)
-    return cast(total / _how_many(wide, axis, keepdims), dtype)
+    total = sum(_with("nanmean", wide(values), 0.0), axis=axis, keepdims=keepdims)
+    return cast(total / _how_many(wide(values), axis, keepdims), values.dtype)
 
 
 def _variance(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, *, root: bool) -> Tensor:
     values = _numbers(operation, x)
-    wide = _wide(values)
-    apart = _with(operation, wide - _mean(wide, axis, True), 0.0)
+    apart = _with(operation, wide(values) - _mean(wide(values), axis, True), 0.0)
     squares = sum(square(abs(apart)), axis=axis, keepdims=keepdims)
-    freedom = _how_many(wide, axis, keepdims) - correction
+    freedom = _how_many(wide(values), axis, keepdims) - real_float(operation, correction, "correction")
     found = where(freedom > 0, squares / freedom, float("nan"))
     return cast(sqrt(found) if root else found, part_of(values.dtype) if values.dtype.is_complex else values.dtype)
-
-
-def _wide(values: Tensor) -> Tensor:
-    """Short floats as float32: their sums and counts may be beyond what they hold."""
-    return cast(values, float32) if values.dtype.itemsize < 4 else values
 
 
 def _how_many(values: Tensor, axis: Axes, keepdims: bool) -> Tensor:

@@ -15,13 +15,16 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from rocmkern import targets
+from rocmkern.dtypes import DType
 from rocmkern.errors import ConfigError, KernelNotFound
 from rocmkern.kernels import families, instance_files
 from rocmkern.kernels.tunable import Instance
 from rocmkern.kernels.tuned import TunedRow, TunedTable
+from rocmkern.layout import normal_integer
 from rocmkern.ops import prepared
 from rocmkern.paths import config_folder
-from rocmkern.runtime import Device, default_device
+from rocmkern.runtime import Device
+from rocmkern.runtime.device import DeviceLike, open_device
 
 VARIABLE: Final = "ROCMKERN_TUNED"
 PROBLEM: Final = ("M", "N", "K", "dtype")
@@ -116,15 +119,17 @@ def use_tuned(*paths: str | Path) -> None:
     _use(Tables(found) if found else None)
 
 
-def explain_tuned(op: str, m: int, n: int, k: int, dtype: str, *, device: Device | None = None) -> str:
+def explain_tuned(op: str, m: int, n: int, k: int, dtype: str | DType, *, device: DeviceLike = None) -> str:
     """Which instance `op` uses for a problem on a device, and why: a line for each step of the search.
 
     What M, N and K are of each operation is said in the documentation of `rocmkern tune`. Raises KernelNotFound for an
     operation or dtype without instances.
     """
+    if isinstance(dtype, DType):
+        dtype = dtype.short
     families.instances(op, dtype)
-    device = default_device() if device is None else device
-    decision = (tables or Tables({})).decide(op, device, dtype, m, n, k)
+    sizes = [normal_integer(size, "explain_tuned", what) for size, what in ((m, "m"), (n, "n"), (k, "k"))]
+    decision = (tables or Tables({})).decide(op, open_device(device), dtype, *sizes)
     return "\n".join(decision.steps)
 
 

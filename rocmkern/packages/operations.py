@@ -5,7 +5,7 @@ The contract of the result is the same either way. Which way was taken, and why,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +15,10 @@ from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, bfloat16, float16, float32, int8, int32, uint32
 from rocmkern.errors import DTypeError, KernelNotFound, ShapeError
 from rocmkern.kernels.tuned import TunedTable
+from rocmkern.layout import normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import zeros
-from rocmkern.ops.elementwise import same_device
+from rocmkern.ops.elementwise import as_tensor, same_device
 from rocmkern.ops.launch import empty
 from rocmkern.ops.linear import Scales, scaled_product
 from rocmkern.ops.manipulation import matrix_transpose, permute_dims, reshape
@@ -99,6 +100,8 @@ def decide(
     """Which kernel serves a problem: the tuned one, else the heuristic's, else our own."""
     if package is None:
         return Decision(None, ("own kernels: no package given",))
+    if not isinstance(package, KernelPackage):
+        raise TypeError(f"{kind.name}: {package!r} is no KernelPackage; open one with KernelPackage.open")
     table = KernelTable.of(package, kind, device.info.arch)
     steps = []
     for name, step in CHAIN:
@@ -118,6 +121,7 @@ def topk_softmax(
     to 1. Equal values keep the order of their columns.
     """
     tokens, experts = _matrix("topk_softmax", "gating", gating)
+    k = normal_integer(k, "topk_softmax", "k")
     if not 1 <= k <= experts:
         raise ShapeError(f"topk_softmax: k={k} of {experts} experts; give 1 to {experts}")
     dtype = _DTYPE_NAMES.get(gating.dtype, gating.dtype.name)
@@ -165,12 +169,19 @@ def shuffle_weight(b: Tensor, tile: tuple[int, int] | None = None) -> ShuffledWe
     Raises ShapeError unless n is a multiple of the tile's rows and k of twice its columns.
     """
     n, k = _matrix("shuffle_weight", "b", b)
-    rows, columns = tile or (_I8_TILE if b.dtype is int8 else _OTHER_TILE)
+    rows, columns = (_I8_TILE if b.dtype is int8 else _OTHER_TILE) if tile is None else _tile(tile)
     if n % rows or k % (2 * columns):
         raise ShapeError(f"shuffle_weight: shape {b.shape}; rows come in {rows}, columns in {2 * columns}: pad it")
     per_load = _per_load(b.dtype)
     parts = reshape(b, (n // rows, rows, k // (2 * columns), 2 * columns // per_load, per_load))
     return ShuffledWeight(packed(permute_dims(parts, (0, 2, 3, 1, 4))), n, k, (rows, columns))
+
+
+def _tile(given: object) -> tuple[int, int]:
+    sides = [normal_integer(n, "shuffle_weight", "tile") for n in given] if isinstance(given, Sequence) else []
+    if len(sides) != 2 or min(sides) < 1:
+        raise ShapeError(f"shuffle_weight: tile {given!r}; give its rows and columns, from 1 on")
+    return sides[0], sides[1]
 
 
 def gemm_a8w8(
@@ -192,7 +203,7 @@ def gemm_a8w8(
     m, k = _matrix("gemm_a8w8", "a", a)
     n = _columns("gemm_a8w8", b, k)
     for name, t, size in (("scale_a", scale_a, m), ("scale_b", scale_b, n), ("bias", bias, n)):
-        if t is not None and (t.size != size or t.dtype is not float32):
+        if t is not None and (as_tensor("gemm_a8w8", t).size != size or t.dtype is not float32):
             raise ShapeError(f"gemm_a8w8: {name} is {t.dtype} of shape {t.shape}; float32 of {size} elements is wanted")
     held = b.tensor if isinstance(b, ShuffledWeight) else b
     _same_device("gemm_a8w8", a, held, scale_a, scale_b, bias)
@@ -230,12 +241,12 @@ def gemm_a16w16(
 ) -> Tensor:
     """a · bᵀ of bfloat16 matrices (m, k) and (n, k), summed in float32, plus a float32 bias per column, as float32."""
     m, k = _matrix("gemm_a16w16", "a", a)
-    n = _columns("gemm_a16w16", b, k)
+    n = _columns("gemm_a16w16", as_tensor("gemm_a16w16", b), k)
     _same_device("gemm_a16w16", a, b, bias)
     for name, t in (("a", a), ("b", b)):
         if t.dtype is not bfloat16:
             raise DTypeError(f"gemm_a16w16: {name} is {t.dtype}; bfloat16 is wanted, cast it first")
-    if bias is not None and (bias.size != n or bias.dtype is not float32):
+    if bias is not None and (as_tensor("gemm_a16w16", bias).size != n or bias.dtype is not float32):
         raise ShapeError(f"gemm_a16w16: bias is {bias.dtype} of shape {bias.shape}; float32 of {n} elements is wanted")
     theirs = package if m and n and k else None
     decision = decide(BF16GEMM, theirs, a.device, tuned, m=m, n=n, k=k, bPreshuffle=0)
@@ -259,7 +270,7 @@ def gemm_a16w16(
 
 
 def _matrix(operation: str, name: str, t: Tensor) -> tuple[int, int]:
-    if t.ndim != 2:
+    if as_tensor(operation, t).ndim != 2:
         raise ShapeError(f"{operation}: {name} has shape {t.shape}; two dimensions are wanted")
     return t.shape[0], t.shape[1]
 
@@ -274,7 +285,7 @@ def _columns(operation: str, b: Tensor | ShuffledWeight, k: int) -> int:
 def _same_device(operation: str, first: Tensor, *others: Tensor | None) -> None:
     for t in others:
         if t is not None:
-            same_device(operation, first.device, t)
+            same_device(operation, first.device, as_tensor(operation, t))
 
 
 def _integer(value: object) -> int:

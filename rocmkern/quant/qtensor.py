@@ -25,9 +25,10 @@ from rocmkern.kernels.families.quantized import (
     VECTOR_COUNTS,
 )
 from rocmkern.kernels.plans import LaunchPlan
-from rocmkern.layout import Shape
+from rocmkern.layout import Shape, normal_shape
 from rocmkern.ops import tuned
 from rocmkern.ops.creation import zeros
+from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.launch import context, empty
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.runtime.device import DeviceLike, open_device
@@ -215,11 +216,11 @@ def quantize(x: Tensor, format: str, *, pad: bool = False) -> QTensor:
     Rows must be whole blocks: 32 values, or 256 for the k-formats. `pad=True` fills rows up with zeros instead, which
     products and dequantize() leave out again; the zeros cost memory. Raises ShapeError, FormatNotFound, DTypeError.
     """
-    row = BY_NAME.get(format.lower())
+    row = _format(format)
     if row is None or not row.can_quantize:
         names = ", ".join(f.name for f in FORMATS if f.can_quantize)
         raise FormatNotFound(f"quantize: no kernel makes blocks of {format!r}; there are {names}")
-    _float("quantize", x.dtype)
+    _float("quantize", as_tensor("quantize", x).dtype)
     columns = x.shape[-1] if x.shape else 0
     if not x.shape or (columns % row.values and not pad):
         raise ShapeError(
@@ -241,24 +242,24 @@ def quantize(x: Tensor, format: str, *, pad: bool = False) -> QTensor:
 
 
 def from_blocks(
-    blocks: np.ndarray[Any, Any], format: str | BlockFormat, shape: Shape, device: DeviceLike = None
+    blocks: np.ndarray[Any, Any] | bytes, format: str | BlockFormat, shape: Shape, device: DeviceLike = None
 ) -> QTensor:
     """Host bytes in blocks of `format` as a tensor of `shape` on a device.
 
     Raises ShapeError unless rows are whole blocks and the bytes are as many as the shape takes.
     """
-    row = format if isinstance(format, BlockFormat) else BY_NAME.get(format.lower())
+    row = format if isinstance(format, BlockFormat) else _format(format)
     if row is None:
         raise FormatNotFound(f"from_blocks: no block format {format!r}; there are {', '.join(BY_NAME)}")
+    shape = normal_shape(shape, "from_blocks")
     if not shape or shape[-1] % row.values:
         raise ShapeError(f"from_blocks: shape {shape}; rows of {row.name} must be multiples of {row.values}")
     result = _allocate(row, shape, open_device(device))
-    if blocks.nbytes != result.nbytes:
-        raise ShapeError(
-            f"from_blocks: {blocks.nbytes} bytes for shape {shape} of {row.name}; it takes {result.nbytes}"
-        )
+    host = np.frombuffer(blocks, np.uint8) if isinstance(blocks, bytes | bytearray) else np.asarray(blocks)
+    if host.nbytes != result.nbytes:
+        raise ShapeError(f"from_blocks: {host.nbytes} bytes for shape {shape} of {row.name}; it takes {result.nbytes}")
     if result.nbytes:
-        result.memory.copy_from_host(np.ascontiguousarray(blocks))
+        result.memory.copy_from_host(np.ascontiguousarray(host))
     return result
 
 
@@ -283,6 +284,10 @@ def quantized_activations(x: Tensor, padded: int) -> DeviceMemory:
 def _allocate(row: BlockFormat, shape: Shape, device: Device) -> QTensor:
     columns = -(-shape[-1] // row.values)
     return QTensor(device.alloc(math.prod(shape[:-1]) * columns * row.nbytes), row, tuple(shape), device)
+
+
+def _format(name: object) -> BlockFormat | None:
+    return BY_NAME.get(name.lower()) if isinstance(name, str) else None
 
 
 def _float(operation: str, dtype: DType) -> DType:

@@ -74,7 +74,7 @@ class Module(Closing):
         """
         kernel = self.kernels.get(name)
         if kernel is None:
-            raise KernelNotFound(self._not_found(name))
+            raise KernelNotFound(self._not_found(str(name)))
         return Function(self, kernel, parameters)
 
     def _not_found(self, name: str) -> str:

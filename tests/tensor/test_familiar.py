@@ -346,3 +346,11 @@ def test_what_does_not_fit_is_refused() -> None:
             wrong()
     with pytest.raises(TypeError):
         rk.quantile(rk.asarray([1j]), 0.5)
+
+
+def test_shares_may_come_as_an_array() -> None:
+    """NumPy's, or a tensor, whose numbers the host reads each time."""
+    x = rk.asarray([3.0, 1.0, 2.0])
+    assert rk.quantile(x, np.array([0, 0.5])).tolist() == [1, 2]
+    for share, value in ((0.5, 2), (1.0, 3)):
+        assert float(rk.quantile(x, rk.asarray(share))) == value

@@ -153,3 +153,21 @@ def test_float8_and_complex() -> None:
     z = np.array([1 + 1j, complex(np.nan, 0), -3j])
     same(rk.nanmean(rk.asarray(z)), np.nanmean(z), rk.complex128)
     same(rk.nanvar(rk.asarray(z)), np.nanvar(z), rk.float64)
+
+
+def test_short_floats_go_beyond_their_range_in_between() -> None:
+    """Products and sums of f16 are carried in f32: what fits f16 at last is no infinity before."""
+    x = rk.asarray([200.0, -200.0, 200.0, 0.0], dtype=rk.float16)
+    big = rk.asarray([60000.0, 59000.0], dtype=rk.float16)
+    wide = x.numpy().astype(np.float64)
+    assert float(rk.cov(x)) == np.float16(np.cov(wide))
+    assert float(rk.average(big, weights=big)) == np.float16(np.average([60000.0, 59000.0], weights=[60000.0, 59000.0]))
+    assert float(rk.trapezoid(big, dx=0.5)) == np.float16(29750)
+    steep = rk.asarray([-40000.0, 0.0, 40000.0], dtype=rk.float16)
+    assert rk.gradient(steep).tolist() == [40000, 40000, 40000]
+
+
+def test_weights_of_a_narrower_dtype_lose_nothing_of_the_sum() -> None:
+    """A float64 tensor is weighed in float64, whatever the weights are."""
+    x, w = np.array([1.0, 2.0, 4.0]), np.array([0.1, 0.2, 0.3], np.float32)
+    assert float(rk.average(rk.asarray(x), weights=rk.asarray(w))) == pytest.approx(np.average(x, weights=w), rel=1e-15)
