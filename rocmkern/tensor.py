@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from attrs import define, frozen
@@ -90,6 +90,10 @@ class Tensor:
         return self.layout.size
 
     @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
     def nbytes(self) -> int:
         return self.layout.size * self.dtype.itemsize
 
@@ -146,9 +150,11 @@ class Tensor:
         """A contiguous tensor of its own memory with the same values."""
         return rocmkern.copy(self)
 
-    def to(self, device: Device | str) -> Tensor:
-        """The tensor on a device: itself where it is there already."""
-        return rocmkern.asarray(self, device=device)
+    def to(self, place: Device | str | DType) -> Tensor:
+        """The tensor on a device, or in a dtype: itself where it is so already."""
+        if isinstance(place, DType):
+            return rocmkern.astype(self, place, copy=False)
+        return rocmkern.asarray(self, device=place)
 
     def to_device(self, device: Device | str, /, *, stream: object = None) -> Tensor:
         """The standard's name of `to`. Raises ExchangeError for a stream: copies are ordered by the device."""
@@ -408,6 +414,12 @@ class Tensor:
     def __imod__(self, other: Operand) -> Tensor:
         return rocmkern.remainder(self, other, out=self) if isinstance(other, _OPERANDS) else NotImplemented
 
+    def __divmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
+        return (self // other, self % other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
+        return (other // self, other % self) if isinstance(other, _OPERANDS) else NotImplemented
+
     def __pow__(self, other: Operand) -> Tensor:
         return rocmkern.pow(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
@@ -502,6 +514,20 @@ class Tensor:
 
     def __invert__(self) -> Tensor:
         return rocmkern.bitwise_invert(self)
+
+    def __round__(self, digits: int | None = None) -> Tensor:
+        if digits is not None:
+            raise TypeError(f"round: {digits} digits; it rounds to integers, scale the tensor for others")
+        return rocmkern.round(self)
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """What other libraries have as methods: the error says which function does it."""
+            function = rocmkern._ELSEWHERE.get(name, name)
+            known = function.startswith("linalg.") or function in rocmkern.__all__
+            hint = f"; use rocmkern.{function}" if known else ""
+            raise AttributeError(f"'Tensor' object has no attribute {name!r}{hint}")
 
 
 # What an operator hands on; NumPy's arrays get our error there, which says what to do.

@@ -88,12 +88,12 @@ def _number(operation: str, x: Tensor) -> Tensor:
     return x
 
 
-def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+def tril(x: Tensor, /, k: int = 0) -> Tensor:
     """The matrix up to its k-th diagonal, zeros above."""
     return _triangle("tril", x, k, below=True)
 
 
-def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+def triu(x: Tensor, /, k: int = 0) -> Tensor:
     """The matrix from its k-th diagonal on, zeros below."""
     return _triangle("triu", x, k, below=False)
 

@@ -44,7 +44,7 @@ def upload(values: np.ndarray[Any, Any], device: Device) -> Tensor:
 
 
 def asarray(
-    obj: object, /, *, dtype: DType | None = None, device: DeviceLike = None, copy: bool | None = None
+    obj: object, /, dtype: DType | None = None, *, device: DeviceLike = None, copy: bool | None = None
 ) -> Tensor:
     """A tensor of numbers, nested sequences of numbers, a host array, a DLPack exporter or another tensor.
 
@@ -153,13 +153,13 @@ def _on_host(x: Any) -> dlpack.Exchange | None:
         return None
 
 
-def empty(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def empty(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """A tensor of uninitialised memory."""
     wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     return uninitialised(normal_shape(shape, "empty"), wanted, open_device(device))
 
 
-def zeros(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """A tensor of zeros, by default float32."""
     wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     result = uninitialised(normal_shape(shape, "zeros"), wanted, open_device(device))
@@ -170,13 +170,13 @@ def zeros(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = 
     return result
 
 
-def ones(shape: ShapeLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def ones(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """A tensor of ones, by default float32."""
     return full(normal_shape(shape, "ones"), 1, dtype=DEFAULT_FLOAT if dtype is None else dtype, device=device)
 
 
 def full(
-    shape: ShapeLike, fill_value: Scalar | Tensor, *, dtype: DType | None = None, device: DeviceLike = None
+    shape: ShapeLike, fill_value: Scalar | Tensor, dtype: DType | None = None, *, device: DeviceLike = None
 ) -> Tensor:
     """A tensor of one number; its dtype is the number's by default: of Python's bool, int64, float32 or complex64.
 
@@ -214,22 +214,22 @@ def full(
     return result
 
 
-def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def empty_like(x: Tensor, /, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """Uninitialised memory in the shape of `x`."""
     return empty(as_tensor("empty_like", x).shape, **_like(x, dtype, device))
 
 
-def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def zeros_like(x: Tensor, /, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """Zeros in the shape of `x`."""
     return zeros(as_tensor("zeros_like", x).shape, **_like(x, dtype, device))
 
 
-def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def ones_like(x: Tensor, /, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """Ones in the shape of `x`."""
     return ones(as_tensor("ones_like", x).shape, **_like(x, dtype, device))
 
 
-def full_like(x: Tensor, /, fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def full_like(x: Tensor, /, fill_value: Scalar, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """One number in the shape of `x`."""
     return full(as_tensor("full_like", x).shape, fill_value, **_like(x, dtype, device))
 
@@ -340,7 +340,7 @@ def _end(value: object, what: str) -> float | complex:
 
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: DeviceLike = None
+    n_rows: int, n_cols: int | None = None, /, k: int = 0, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
     k = normal_integer(k, "eye", "k")

@@ -45,7 +45,7 @@ _PERIODS: Final[dict[PadMode, Callable[[int], int]]] = {
 }
 
 
-def array(obj: object, /, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def array(obj: object, /, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """A tensor of its own memory from what `asarray` takes."""
     return asarray(obj, dtype=dtype, device=device, copy=True if isinstance(obj, Tensor) else None)
 
@@ -63,7 +63,7 @@ def ravel(x: Tensor, /) -> Tensor:
     return reshape(x, -1)
 
 
-def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(x: Tensor, parts: int | Sequence[int], /, axis: int = 0) -> tuple[Tensor, ...]:
     """The tensor in pieces along an axis, views: as many of equal length, or those that end before each index named.
 
     Raises ShapeError where the axis does not divide into equal pieces.
@@ -90,8 +90,8 @@ def pad(
     x: Tensor,
     width: int | Sequence[int] | Sequence[Sequence[int]],
     /,
-    *,
     mode: PadMode = "constant",
+    *,
     constant_value: Scalar = 0,
 ) -> Tensor:
     """More elements around the tensor: `width` of them at each end of every axis, (before, after) for all axes, or such
@@ -202,13 +202,13 @@ def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, n
 
 
 @recorded
-def median(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def median(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32."""
     return quantiles("median", x, 0.5, 1, axis, keepdims)
 
 
 @recorded
-def quantile(x: Tensor, q: Shares, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def quantile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The value below which a share q (0..1) of those along axes lies, linear between neighbours.
 
     NaN where there is one. Several shares come along a new first axis. Integers become float32. Raises ShapeError

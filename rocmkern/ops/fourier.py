@@ -28,7 +28,7 @@ _TOO_LONG: Final = 1 << 48
 
 
 @recorded
-def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The transform along an axis, cut or filled with zeros to n elements; real values are complex ones without an
     imaginary part.
     """
@@ -36,19 +36,19 @@ def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 @recorded
-def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of fft."""
     return _one("ifft", x, n, axis, norm, "complex", inverse=True)
 
 
 @recorded
-def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The first n//2+1 elements of the transform of real values; the others are their conjugates."""
     return _one("rfft", _real("rfft", x), n, axis, norm, "to_half")
 
 
 @recorded
-def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of rfft: n real values, by default 2·(m-1) from m elements. An imaginary part of the first element
     counts for nothing, nor does one of the last where n is even.
     """
@@ -56,20 +56,20 @@ def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
 
 
 @recorded
-def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The n real values that a row transforms to whose second half is the conjugate of the first, the one given."""
     return _one("hfft", x, n, axis, norm, "from_half")
 
 
 @recorded
-def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of hfft: the first n//2+1 elements."""
     return _one("ihfft", _real("ihfft", x), n, axis, norm, "to_half", inverse=True)
 
 
 @recorded
 def fftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """The transform along several axes, by default all; each is cut or filled with zeros to the length that s gives."""
     return _every("fftn", x, s, axes, norm, inverse=False)
@@ -77,7 +77,7 @@ def fftn(
 
 @recorded
 def ifftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """The inverse of fftn."""
     return _every("ifftn", x, s, axes, norm, inverse=True)
@@ -85,7 +85,7 @@ def ifftn(
 
 @recorded
 def rfftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """The transform of real values along several axes: of the last one named the first half, as rfft gives it."""
     spectrum = as_spectrum("rfftn", _real("rfftn", x))
@@ -94,7 +94,7 @@ def rfftn(
 
 @recorded
 def irfftn(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """The inverse of rfftn: real values, by default 2·(m-1) along the last axis named, of m elements."""
     spectrum = as_spectrum("irfftn", as_tensor("irfftn", x))
@@ -103,7 +103,7 @@ def irfftn(
 
 @recorded
 def fft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
     """fftn along two axes, the last ones by default."""
     return fftn(x, s=s, axes=axes, norm=norm)
@@ -111,7 +111,7 @@ def fft2(
 
 @recorded
 def ifft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
     """ifftn along two axes, the last ones by default."""
     return ifftn(x, s=s, axes=axes, norm=norm)
@@ -119,7 +119,7 @@ def ifft2(
 
 @recorded
 def rfft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
     """rfftn along two axes, the last ones by default."""
     return rfftn(x, s=s, axes=axes, norm=norm)
@@ -127,33 +127,33 @@ def rfft2(
 
 @recorded
 def irfft2(
-    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+    x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
     """irfftn along two axes, the last ones by default."""
     return irfftn(x, s=s, axes=axes, norm=norm)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """The frequencies of a transform of n samples that lie d apart, the negative ones last."""
     length = _length("fftfreq", n)
     numbers = np.arange(length)
     return _frequencies("fftfreq", np.where(numbers < (length + 1) // 2, numbers, numbers - length), d, dtype, device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """The frequencies of what rfft gives of n samples that lie d apart."""
     length = _length("rfftfreq", n)
     return _frequencies("rfftfreq", np.arange(length // 2 + 1), d, dtype, device, n=length)
 
 
 @recorded
-def fftshift(x: Tensor, /, *, axes: Axes = None) -> Tensor:
+def fftshift(x: Tensor, /, axes: Axes = None) -> Tensor:
     """The halves of axes exchanged, by default of all, so that the frequency 0 is in the middle."""
     return _shifted("fftshift", x, axes, 1)
 
 
 @recorded
-def ifftshift(x: Tensor, /, *, axes: Axes = None) -> Tensor:
+def ifftshift(x: Tensor, /, axes: Axes = None) -> Tensor:
     """The inverse of fftshift, from which it differs for odd lengths."""
     return _shifted("ifftshift", x, axes, -1)
 

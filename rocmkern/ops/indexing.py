@@ -114,7 +114,7 @@ def ternary_key(name: str, first: Tensor, x1: Operand, x2: Operand) -> Key | Non
 
 
 @recorded
-def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
     """The slices of an axis that the indices name; negative ones count from the end.
 
     One outside the axis is an IndexError: on the emulator at once, on a GPU of the next call that waits for the device.
@@ -139,7 +139,7 @@ def slices_at(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
 
 
 @recorded
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: Tensor, indices: Tensor, /, axis: int = -1) -> Tensor:
     """For each index its value along the axis, the other coordinates being its own; shapes broadcast off the axis."""
     at = normal_axis(axis, as_tensor("take_along_axis", x).ndim, "take_along_axis")
     ids = index_tensor("take_along_axis", indices)
@@ -217,7 +217,7 @@ def _layout(x: Tensor) -> tuple[Shape, Shape]:
 
 
 @recorded
-def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+def searchsorted(x1: Tensor, x2: Operand, /, side: str = "left", *, sorter: Tensor | None = None) -> Tensor:
     """Where each value of x2 goes into the sorted x1, as int64: before equal values, or after with side="right"."""
     if side not in ("left", "right"):
         raise ShapeError(f'searchsorted: side {side!r}; use "left" or "right"')
@@ -229,7 +229,7 @@ def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tens
     return searched(ordered, operand("searchsorted", x2, dtype, device), side == "right")
 
 
-def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tensor:
     """Each element, or each slice along an axis, several times in a row; `repeats` may say how often for each.
 
     Raises ShapeError for a negative number of times.

@@ -121,13 +121,13 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     return common_shape(*[normal_shape(s, "broadcast_shapes") for s in shapes])
 
 
-def flip(x: Tensor, /, *, axis: Axes = None) -> Tensor:
+def flip(x: Tensor, /, axis: Axes = None) -> Tensor:
     """The named axes, by default all, run backwards; a view."""
     return as_tensor("flip", x).view(x.layout.flip(normal_axes(axis, x.ndim, "flip")))
 
 
 @recorded
-def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     """Tensors one after another along an axis; flat ones of all elements where the axis is None."""
     given = as_tensors("concat", arrays)
     device, dtype = device_and_dtype("concat", *given)
@@ -146,7 +146,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 
 @recorded
-def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Tensor], /, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
     given = as_tensors("stack", arrays)
     if len({a.shape for a in given}) > 1:
@@ -155,14 +155,14 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     return concat([expand_dims(a, axis=at) for a in given], axis=at)
 
 
-def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, views without it."""
     at = normal_axis(axis, as_tensor("unstack", x).ndim, "unstack")
     return tuple(x.view(x.layout.narrow(at, i, 1).squeeze((at,))) for i in range(x.shape[at]))
 
 
 @recorded
-def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axes = None) -> Tensor:
+def roll(x: Tensor, /, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
     """Elements moved along axes, those beyond the end to the front; over the flat tensor where the axis is None."""
     if axis is None:
         return reshape(roll(reshape(as_tensor("roll", x), -1), shift, axis=0), x.shape)

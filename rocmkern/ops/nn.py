@@ -39,14 +39,14 @@ def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...
 
 
 @recorded
-def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+def softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """exp(x) over its sum along an axis, without overflow."""
     values = as_floats("softmax", x)
     return _along("softmax", values, normal_axis(axis, values.ndim, "softmax"))
 
 
 @recorded
-def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+def log_softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """The logarithm of softmax, without overflow."""
     values = as_floats("log_softmax", x)
     return _along("log_softmax", values, normal_axis(axis, values.ndim, "log_softmax"))
@@ -129,7 +129,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
 
 
 @recorded
-def normalize(x: Tensor, /, *, axis: int = -1, eps: float = 1e-12) -> Tensor:
+def normalize(x: Tensor, /, axis: int = -1, *, eps: float = 1e-12) -> Tensor:
     """Over the Euclidean length along an axis, at least eps."""
     values = as_floats("normalize", x)
     return _along("unit", values, normal_axis(axis, values.ndim, "normalize"), real_float("normalize", eps, "eps"))

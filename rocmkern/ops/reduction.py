@@ -51,14 +51,14 @@ def wide(x: Tensor) -> Tensor:
 
 
 @recorded
-def sum(x: Tensor, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
+def sum(x: Tensor, /, axis: Axes = None, *, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The sum along axes, by default all: of integers in 64 bits, of f16 and bf16 carried in f32 and rounded once."""
     wanted = _total_dtype("sum", x, dtype)
     return _reduce("sum", cast(x, wanted), normal_axes(axis, x.ndim, "sum"), keepdims)
 
 
 @recorded
-def prod(x: Tensor, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
+def prod(x: Tensor, /, axis: Axes = None, *, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The product along axes, by default all: of integers in 64 bits."""
     wanted = _total_dtype("prod", x, dtype)
     return _reduce("prod", cast(x, wanted), normal_axes(axis, x.ndim, "prod"), keepdims)
@@ -99,37 +99,37 @@ def _product_of_rows(x: Tensor) -> Tensor:
 
 
 @recorded
-def min(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def min(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The smallest value along axes; NaN where there is one. Raises ShapeError without elements."""
     return _reduce("min", as_tensor("min", x), normal_axes(axis, x.ndim, "min"), keepdims)
 
 
 @recorded
-def max(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def max(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The largest value along axes; NaN where there is one. Raises ShapeError without elements."""
     return _reduce("max", as_tensor("max", x), normal_axes(axis, x.ndim, "max"), keepdims)
 
 
 @recorded
-def any(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def any(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Whether any value along axes is other than zero."""
     return _reduce("any", as_tensor("any", x), normal_axes(axis, x.ndim, "any"), keepdims)
 
 
 @recorded
-def all(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def all(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Whether no value along axes is zero."""
     return _reduce("all", as_tensor("all", x), normal_axes(axis, x.ndim, "all"), keepdims)
 
 
 @recorded
-def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the first smallest value, or of the first NaN, as int64; of the flat tensor without an axis."""
     return _indexed("argmin", as_tensor("argmin", x), axis, keepdims)
 
 
 @recorded
-def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the first largest value, or of the first NaN, as int64; of the flat tensor without an axis."""
     return _indexed("argmax", as_tensor("argmax", x), axis, keepdims)
 
@@ -140,7 +140,7 @@ def _indexed(op: str, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
 
 
 @recorded
-def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """How many values along axes are other than zero, as int64."""
     axes = normal_axes(axis, as_tensor("count_nonzero", x).ndim, "count_nonzero")
     if not x.dtype.is_complex:
@@ -152,14 +152,14 @@ def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) ->
 
 
 @recorded
-def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def mean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The mean along axes; of integers as float32, NaN of nothing."""
     values = x if as_tensor("mean", x).dtype.is_complex else as_floats("mean", x)
     return _reduce("mean", values, normal_axes(axis, x.ndim, "mean"), keepdims)
 
 
 @recorded
-def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def var(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The mean squared distance from the mean, in two passes; the sum is divided by the count less `correction`."""
     return _spread("var", x, axis, correction, keepdims, root=False)
 
@@ -180,13 +180,13 @@ def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: 
 
 
 @recorded
-def std(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def std(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The square root of `var`."""
     return _spread("std", x, axis, correction, keepdims, root=True)
 
 
 @recorded
-def logsumexp(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along axes without overflow in between."""
     values = as_floats("logsumexp", x)
     return _reduce("logsumexp", values, normal_axes(axis, x.ndim, "logsumexp"), keepdims)
@@ -194,7 +194,7 @@ def logsumexp(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Ten
 
 @recorded
 def cumulative_sum(
-    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+    x: Tensor, /, axis: int | None = None, *, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
     """The sums of the values up to and including each, along an axis; from 0 on with `include_initial`."""
     return _cumulative("cumulative_sum", "sum", x, axis, dtype, include_initial)
@@ -202,7 +202,7 @@ def cumulative_sum(
 
 @recorded
 def cumulative_prod(
-    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+    x: Tensor, /, axis: int | None = None, *, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
     """The products of the values up to and including each, along an axis; from 1 on with `include_initial`."""
     return _cumulative("cumulative_prod", "prod", x, axis, dtype, include_initial)

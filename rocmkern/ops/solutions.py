@@ -30,7 +30,7 @@ class LstsqResult(NamedTuple):
 
 
 @recorded
-def norm(x: Tensor, /, ord: Order = None, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def norm(x: Tensor, /, ord: Order = None, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """`vector_norm` along one axis, `matrix_norm` over two; by default the root of the sum of all squares, or of
     vectors and matrices the norm that `ord` names.
     """
@@ -61,8 +61,8 @@ def cond(x: Tensor, /, ord: Order = None) -> Tensor:
 
 @recorded
 def lstsq(a: Tensor, b: Tensor, /, *, rtol: Operand | None = None) -> LstsqResult:
-    """The x of the smallest norm among those that make the norm of a·x - b smallest. Singular values of `a` count as in
-    `pinv`; a vector b is one right-hand side.
+    """The x of the smallest norm among those that make the norm of a·x - b smallest, then the squares of these norms,
+    the rank of `a` and its singular values, which count as in `pinv`. A vector b is one right-hand side.
     """
     right = expand_dims(b, axis=-1) if as_tensor("lstsq", b).ndim == 1 else b
     if as_tensor("lstsq", a).ndim < 2 or right.ndim < 2 or a.shape[-2] != right.shape[-2]:

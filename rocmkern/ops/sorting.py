@@ -23,14 +23,14 @@ _DIGIT_BITS: Final = 8
 
 
 @recorded
-def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The values in order along an axis; NaN is the largest. Always stable."""
     at, rows = _rows("sort", x, axis)
     return moveaxis(_sorted(rows, descending, rows.shape[-1], values=True, indices=False)[0], -1, at)
 
 
 @recorded
-def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The positions that put the values in order along an axis, as int64. Always stable."""
     at, rows = _rows("argsort", x, axis)
     positions = _sorted(rows, descending, rows.shape[-1], values=False, indices=True)[1]
@@ -43,7 +43,7 @@ def order(line: Tensor) -> Tensor:
 
 
 @recorded
-def top_k(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+def top_k(x: Tensor, k: int, /, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) values along an axis in order, and their positions as int64; NaN is the largest."""
     at, rows = _rows("top_k", x, axis)
     kept = normal_integer(k, "top_k", "k")

@@ -32,7 +32,7 @@ _TOO_MANY: Final = 1 << 31  # bins
 
 
 @recorded
-def average(x: Tensor, /, *, axis: Axes = None, weights: Tensor | None = None, keepdims: bool = False) -> Tensor:
+def average(x: Tensor, /, axis: Axes = None, *, weights: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """The mean along axes; with weights Σ w·x / Σ w. These have the shape of x, or are a vector along the one axis.
 
     Integers become float32. Weights whose sum is 0 give NaN or an infinity.
@@ -99,7 +99,7 @@ def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> T
     return found if found.dtype.is_complex else clip(found, -1.0, 1.0)
 
 
-def percentile(x: Tensor, q: Shares, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def percentile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """`quantile` of percentages, 0..100."""
     return quantiles("percentile", x, q, 100, axis, keepdims)
 
@@ -163,37 +163,37 @@ def _range(limits: object) -> tuple[float, float]:
 
 
 @recorded
-def nansum(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def nansum(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The sum of what is no NaN along axes."""
     return sum(_with("nansum", x, 0.0), axis=axis, keepdims=keepdims)
 
 
 @recorded
-def nanmean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def nanmean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The mean of what is no NaN along axes; NaN where all are. Integers become float32."""
     return _mean(_numbers("nanmean", x), axis, keepdims)
 
 
 @recorded
-def nanvar(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def nanvar(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance of what is no NaN along axes; NaN where no more than `correction` of them are there."""
     return _variance("nanvar", x, axis, correction, keepdims, root=False)
 
 
 @recorded
-def nanstd(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def nanstd(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The square root of `nanvar`."""
     return _variance("nanstd", x, axis, correction, keepdims, root=True)
 
 
 @recorded
-def nanmax(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def nanmax(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The largest of what is no NaN along axes; NaN where all are."""
     return _extreme("nanmax", x, axis, keepdims, largest=True)
 
 
 @recorded
-def nanmin(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def nanmin(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The smallest of what is no NaN along axes; NaN where all are."""
     return _extreme("nanmin", x, axis, keepdims, largest=False)
 

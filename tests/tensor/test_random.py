@@ -152,3 +152,9 @@ def test_permutations_of_another_devices_tensor_are_refused() -> None:
     """A generator has a device."""
     with pytest.raises(ShapeError, match="permutation: "):
         rng(0).permutation(rk.asarray([1.0], device=elsewhere()))
+
+
+def test_names_of_other_modules_lead_to_a_generator() -> None:
+    """`rand`, `randn`, `seed`: there is no state that all share."""
+    with pytest.raises(AttributeError, match=r"no attribute 'rand'; draw from a default_rng\(\)"):
+        rk.random.rand(3)  # type: ignore[attr-defined,unused-ignore]  # on purpose

@@ -226,3 +226,29 @@ def test_interfaces_exist_only_where_they_hold() -> None:
     assert t.__array_interface__["shape"] == (2,)
     assert not hasattr(t, "__cuda_array_interface__")
     assert not hasattr(rk.zeros((2,), dtype=rk.bfloat16), "__array_interface__")
+
+
+def test_names_of_other_libraries_as_methods() -> None:
+    """The error says which function does it, where one does."""
+    t: Any = rk.ones((2,))
+    for name, words in (
+        ("exp", "'exp'; use rocmkern.exp$"),
+        ("unsqueeze", "'unsqueeze'; use rocmkern.expand_dims$"),
+        ("inverse", "'inverse'; use rocmkern.linalg.inv$"),
+        ("nonsense", "'nonsense'$"),
+    ):
+        with pytest.raises(AttributeError, match=f"'Tensor' object has no attribute {words}"):
+            getattr(t, name)
+
+
+def test_what_python_asks_of_numbers() -> None:
+    """divmod from both sides, and round, as NumPy's arrays; and a dtype in the place of a device."""
+    a = np.array([7.5, -7.5, 2.5], np.float32)
+    t = rk.asarray(a)
+    for ours, theirs in ((divmod(t, 2), divmod(a, 2)), (divmod(9, t), divmod(9, a))):
+        for mine, wanted in zip(ours, theirs, strict=True):
+            assert_same(mine, wanted)
+    assert_same(round(t), np.rint(a))
+    with pytest.raises(TypeError, match="round: 2 digits; it rounds to integers"):
+        round(t, 2)
+    assert (t.itemsize, t.to(rk.float16).itemsize) == (4, 2) and t.to(rk.float32) is t

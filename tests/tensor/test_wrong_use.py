@@ -196,3 +196,25 @@ def test_index_errors_are_index_errors() -> None:
             matrix()[key]
         with pytest.raises(IndexOutOfRange):
             matrix()[key] = 0
+
+
+def test_axes_and_dtypes_by_place() -> None:
+    """What NumPy takes without a name, in NumPy's order: axes, dtypes, diagonals, lengths of transforms."""
+    t = matrix()
+    for by_place, by_name in (
+        (rk.sum(t, 0), rk.sum(t, axis=0)),
+        (rk.argmax(t, 1), rk.argmax(t, axis=1)),
+        (rk.concat([t, t], 1), rk.concat([t, t], axis=1)),
+        (rk.take(t, ids(), 1), rk.take(t, ids(), axis=1)),
+        (rk.repeat(t, 2, 1), rk.repeat(t, 2, axis=1)),
+        (rk.roll(t, 1, 1), rk.roll(t, 1, axis=1)),
+        (rk.softmax(t, 0), rk.softmax(t, axis=0)),
+        (rk.quantile(t, 0.5, 0), rk.quantile(t, 0.5, axis=0)),
+        (rk.top_k(t, 1, 0)[0], rk.top_k(t, 1, axis=0)[0]),
+        (rk.tril(t, -1), rk.tril(t, k=-1)),
+        (rk.zeros((2,), rk.int8), rk.zeros((2,), dtype=rk.int8)),
+        (rk.full_like(t, 3, rk.int8), rk.full_like(t, 3, dtype=rk.int8)),
+        (rk.fft.fft(t, 2, 0), rk.fft.fft(t, n=2, axis=0)),
+        (rk.linalg.norm(t, 1, 0), rk.linalg.norm(t, 1, axis=0)),
+    ):
+        assert by_place.dtype is by_name.dtype and rk.array_equal(by_place, by_name)
