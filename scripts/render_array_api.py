@@ -45,6 +45,7 @@ TAIL = """
 - Sorting is always stable; NaN is the largest value. `argmax` and `argmin` give the first occurrence.
 - A Python integer outside an integer dtype is an `OverflowError`, an index outside its axis an `IndexError`.
 - Strides count elements.
+- What the standard takes by name only may be given by place where NumPy has it there: `rk.sum(x, 0)`.
 - A transform of `fft` takes real numbers where the standard asks for complex ones, of integers and bool in float32;
   float16 and bfloat16 are a `TypeError`.
 

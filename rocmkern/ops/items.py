@@ -13,8 +13,8 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import bool_, complex128, int64
-from rocmkern.errors import IndexOutOfRange, ShapeError
-from rocmkern.layout import Layout, Shape, broadcast_shapes
+from rocmkern.errors import DTypeError, IndexOutOfRange, ScalarRangeError, ShapeError
+from rocmkern.layout import Layout, Shape, broadcast_shapes, normal_integer
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, asarray, full
@@ -277,6 +277,24 @@ def _entries(x: Tensor, key: Any) -> list[Entry]:
     return [*entries[:at], *fill, *entries[at + 1 :]]
 
 
+def _checked_slice(entry: slice) -> slice:
+    """The slice itself. Raises TypeError where an end is no integer, ShapeError for step 0."""
+    for end in (entry.start, entry.stop, entry.step):
+        if end is not None and end.__class__ is not int:
+            normal_integer(end, "index", "end of a slice")
+    if entry.step is not None and not entry.step:
+        raise ShapeError("index: a slice of step 0 never arrives; use another")
+    return entry
+
+
+def _uploaded(entry: Any, device: Device) -> Tensor:
+    """A list or array of a key on a device. Raises IndexOutOfRange for what is no number, or too large a one."""
+    try:
+        return asarray(entry, device=device)
+    except (DTypeError, ScalarRangeError) as error:
+        raise IndexOutOfRange(f"index: {entry!r}; {error}") from None
+
+
 def _axes_of(entry: Any) -> int:
     if entry is None:
         return 0
@@ -284,8 +302,10 @@ def _axes_of(entry: Any) -> int:
 
 
 def _entry(x: Tensor, entry: Any) -> Any:
-    if entry is None or entry is Ellipsis or isinstance(entry, slice):
+    if entry is None or entry is Ellipsis:
         return entry
+    if isinstance(entry, slice):
+        return _checked_slice(entry)
     if isinstance(entry, Tensor):
         same_device("index", x.device, entry)
         if entry.dtype is not bool_ and not entry.dtype.is_integer:
@@ -296,7 +316,7 @@ def _entry(x: Tensor, entry: Any) -> Any:
     if entry.__class__ is list and 0 < len(entry) <= _SHORT and all(e.__class__ is int for e in entry):
         return _ids(x.device, tuple(entry))
     if isinstance(entry, list | tuple | range | np.ndarray):
-        values = asarray(entry, device=x.device)
+        values = _uploaded(entry, x.device)
         return _entry(x, values if values.size or values.dtype is bool_ else cast(values, int64))
     try:
         return as_index(entry)
@@ -312,7 +332,7 @@ def _ids(device: Device, numbers: tuple[int, ...]) -> Tensor:
     if found is None:
         if len(_lists) >= _KEPT_LISTS:
             _lists.clear()
-        found = _lists[device.driver, numbers] = asarray(list(numbers), device=device)
+        found = _lists[device.driver, numbers] = _uploaded(list(numbers), device)
     return found
 
 
