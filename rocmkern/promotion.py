@@ -87,7 +87,7 @@ def promote_all(dtypes: Iterable[DType]) -> DType:
     return reduce(promote, dtypes)
 
 
-def scalar_dtype(value: Number) -> DType:
+def scalar_dtype(value: Number, operation: str = "result_type") -> DType:
     """The dtype of a number on its own: NumPy's have theirs, Python's are bool, int64, float32, complex64."""
     if isinstance(value, np.generic):
         return as_dtype(value.dtype)
@@ -100,12 +100,12 @@ def scalar_dtype(value: Number) -> DType:
     if isinstance(value, complex):
         return DEFAULT_COMPLEX
     kind = type(value).__name__
-    raise DTypeError(f"scalar: a {kind} beside a tensor; use bool, int, float or complex, and asarray for arrays")
+    raise DTypeError(f"{operation}: a {kind} beside a tensor; use bool, int, float or complex, and asarray for arrays")
 
 
-def promote_scalar(dtype: DType, value: Number) -> DType:
+def promote_scalar(dtype: DType, value: Number, operation: str = "result_type") -> DType:
     """A tensor's dtype with a number: beside Python's the tensor's own unless they are of a higher kind."""
-    own = scalar_dtype(value)
+    own = scalar_dtype(value, operation)
     if own.is_complex or isinstance(value, np.generic):
         return promote(dtype, own)
     if own is bool_ or (own is DEFAULT_INT and dtype is not bool_) or dtype.is_float or dtype.is_complex:

@@ -182,7 +182,7 @@ def full(
 
     Raises DTypeError for a number of a kind that the dtype can't hold, ScalarRangeError beyond an integer's range.
     """
-    own = fill_value.dtype if isinstance(fill_value, Tensor) else scalar_dtype(fill_value)
+    own = fill_value.dtype if isinstance(fill_value, Tensor) else scalar_dtype(fill_value, "full")
     if isinstance(fill_value, Tensor | np.generic):
         fill_value = fill_value.item()
     wanted = own if dtype is None else as_dtype(dtype)
@@ -265,8 +265,8 @@ def arange(
     /,
     stop: int | float | None = None,
     step: int | float = 1,
-    *,
     dtype: DType | None = None,
+    *,
     device: DeviceLike = None,
 ) -> Tensor:
     """Numbers from start up to but without stop: int64 for integers, else float32. Raises ShapeError for step 0."""

@@ -302,7 +302,7 @@ def device_and_dtype(operation: str, *operands: Operand) -> tuple[Device, DType]
         same_device(operation, device, t)
     for x in operands:
         if not isinstance(x, Tensor):
-            dtype = promote_scalar(dtype, x)
+            dtype = promote_scalar(dtype, x, operation)
     return device, dtype
 
 
@@ -317,7 +317,7 @@ def operand(operation: str, x: Operand, dtype: DType, device: Device) -> Tensor:
     if isinstance(x, Tensor):
         same_device(operation, device, x)
         return x if x.dtype is dtype else cast(x, dtype)
-    scalar_dtype(x)  # which refuses what is no number
+    scalar_dtype(x, operation)  # which refuses what is no number
     number = python_number(x)
     check_range(number, dtype, operation)
     return scalar_tensor(number, dtype, device)

@@ -92,7 +92,7 @@ def pad(
     /,
     mode: PadMode = "constant",
     *,
-    constant_value: Scalar = 0,
+    constant_values: Scalar = 0,
 ) -> Tensor:
     """More elements around the tensor: `width` of them at each end of every axis, (before, after) for all axes, or such
     a pair for each axis. The modes are NumPy's constant, edge, reflect, symmetric and wrap.
@@ -102,7 +102,7 @@ def pad(
     pairs = _widths(width, as_tensor("pad", x).ndim)
     if mode == "constant":
         shape = tuple(n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True))
-        result = full(shape, constant_value, dtype=x.dtype, device=x.device)
+        result = full(shape, constant_values, dtype=x.dtype, device=x.device)
         inner = result.layout
         for at, (before, _) in enumerate(pairs):
             inner = inner.narrow(at, before, x.shape[at])
@@ -145,7 +145,7 @@ def _widths(width: int | Sequence[int] | Sequence[Sequence[int]], ndim: int) -> 
 
 
 @recorded
-def isclose(x1: Tensor, x2: Operand, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def isclose(x1: Tensor, x2: Operand, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> Tensor:
     """Whether |x1 - x2| ≤ atol + rtol·|x2|, elementwise; infinities are close to their equals only."""
     device, common = device_and_dtype("isclose", as_tensor("isclose", x1), x2)
     dtype = common if common.is_float or common.is_complex else float64
@@ -165,7 +165,7 @@ def _encoded(operation: str, name: str, value: float, dtype: DType) -> int | flo
     return encode(value, dtype)
 
 
-def allclose(x1: Tensor, x2: Operand, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(x1: Tensor, x2: Operand, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds for every element, as a Python bool: the host waits for it."""
     return _holds(isclose(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
@@ -262,7 +262,7 @@ def _between(ordered: Tensor, position: float) -> Tensor:
     return add(multiply(first, 1 - share), multiply(second, share)) if share else duplicate(first)
 
 
-def bincount(x: Tensor, /, *, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, … is among the elements of a vector of integers ≥ 0, as int64; or the sums of the
     weights there, in their dtype. The length is one more than the largest, at least `minlength`; the host waits for it.
     """

@@ -180,7 +180,7 @@ def _written(selected: Selection, values: Tensor) -> bool:
 def _value(x: Tensor, value: Operand) -> Tensor:
     source: Operand
     if isinstance(value, _NUMBERS):
-        source, kind = value, scalar_dtype(value).kind
+        source, kind = value, scalar_dtype(value, "set_item").kind
     elif hasattr(value, "dtype"):
         source = value if isinstance(value, Tensor) else asarray(value, device=x.device)
         kind = source.dtype.kind

@@ -159,7 +159,7 @@ def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
 
 
 @recorded
-def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """The sum of products over pairs of axes: the last `axes` of x1 with the first of x2, or those named."""
     left, right, _ = _operands("tensordot", x1, x2)
     if not isinstance(axes, Sequence):

@@ -129,7 +129,7 @@ def _slices(operation: str, values: Operand, x: Tensor, at: int, indices: Tensor
 
 def _values(operation: str, values: Operand, x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Values to write or add, in x's dtype. Raises DTypeError where they would lose a fraction or an imaginary part."""
-    own = values.dtype if isinstance(values, Tensor) else scalar_dtype(values)
+    own = values.dtype if isinstance(values, Tensor) else scalar_dtype(values, operation)
     check_kind(own.kind, x.dtype, operation)
     return broadcast_to(operand(operation, values, x.dtype, x.device), shape)
 

@@ -32,7 +32,7 @@ _TOO_MANY: Final = 1 << 31  # bins
 
 
 @recorded
-def average(x: Tensor, /, axis: Axes = None, *, weights: Tensor | None = None, keepdims: bool = False) -> Tensor:
+def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """The mean along axes; with weights Σ w·x / Σ w. These have the shape of x, or are a vector along the one axis.
 
     Integers become float32. Weights whose sum is 0 give NaN or an infinity.
@@ -106,10 +106,10 @@ def percentile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = F
 
 def histogram(
     x: Tensor,
-    bins: int | Sequence[float] | Tensor = 10,
+    bins: int | Shares = 10,
     /,
-    *,
     range: tuple[float, float] | None = None,
+    *,
     weights: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -134,9 +134,9 @@ def histogram(
     return found / (sum(cast(found, edges.dtype)) * (edges[1:] - edges[:-1])), edges
 
 
-def _edges(x: Tensor, bins: int | Sequence[float] | Tensor, limits: tuple[float, float] | None) -> Tensor:
+def _edges(x: Tensor, bins: int | Shares, limits: tuple[float, float] | None) -> Tensor:
     dtype = float64 if x.dtype.itemsize == 8 else float32
-    if isinstance(bins, Tensor | Sequence):
+    if isinstance(bins, Tensor | Sequence | np.ndarray):
         edges = bins if isinstance(bins, Tensor) else asarray(bins, dtype=float64, device=x.device)
         if edges.ndim != 1 or edges.size < 2 or (edges[1:] < edges[:-1]).any():
             raise ShapeError("histogram: the edges of the bins; give two or more, in order")

@@ -175,7 +175,7 @@ def test_pad(dtype: rk.DType, data: st.DataObject) -> None:
     width: Any = data.draw(st.one_of(st.integers(0, 3), pair, st.lists(pair, min_size=x.ndim, max_size=x.ndim)))
     for mode in get_args(PadMode):
         assert_same(rk.pad(t, width, mode=mode), np.pad(x, width, mode=mode), dtype)
-    assert_same(rk.pad(t, width, constant_value=1), np.pad(x, width, constant_values=1), dtype)
+    assert_same(rk.pad(t, width, constant_values=1), np.pad(x, width, constant_values=1), dtype)
 
 
 def close_as_numpy_has_it(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:

@@ -158,11 +158,11 @@ def test_float8_and_complex() -> None:
 def test_short_floats_go_beyond_their_range_in_between() -> None:
     """Products and sums of f16 are carried in f32: what fits f16 at last is no infinity before."""
     x = rk.asarray([200.0, -200.0, 200.0, 0.0], dtype=rk.float16)
-    big = rk.asarray([60000.0, 59000.0], dtype=rk.float16)
+    big = rk.asarray([60000.0, 59008.0], dtype=rk.float16)
     wide = x.numpy().astype(np.float64)
     assert float(rk.cov(x)) == np.float16(np.cov(wide))
-    assert float(rk.average(big, weights=big)) == np.float16(np.average([60000.0, 59000.0], weights=[60000.0, 59000.0]))
-    assert float(rk.trapezoid(big, dx=0.5)) == np.float16(29750)
+    assert float(rk.average(big, weights=big)) == np.float16(np.average([60000, 59008], weights=[60000, 59008]))
+    assert float(rk.trapezoid(big, dx=0.5)) == np.float16(29752)
     steep = rk.asarray([-40000.0, 0.0, 40000.0], dtype=rk.float16)
     assert rk.gradient(steep).tolist() == [40000, 40000, 40000]
 
