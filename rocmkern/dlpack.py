@@ -188,6 +188,8 @@ def host_array(exchange: Exchange) -> np.ndarray[Any, Any]:
     if nbytes == 0:
         return np.empty(exchange.shape, exchange.dtype.numpy)
     raw = (ctypes.c_uint8 * nbytes).from_address(exchange.address + low * itemsize)
-    flat = np.frombuffer(memoryview(raw), exchange.dtype.numpy)
     strides = [s * itemsize for s in exchange.strides]
-    return np.lib.stride_tricks.as_strided(flat[-low:], exchange.shape, strides)
+    array: np.ndarray[Any, Any] = np.ndarray(
+        exchange.shape, exchange.dtype.numpy, memoryview(raw), -low * itemsize, strides
+    )
+    return array

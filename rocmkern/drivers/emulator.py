@@ -8,7 +8,8 @@ import ctypes
 import itertools
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
@@ -16,7 +17,7 @@ from attrs import define, field
 from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import Again, DeviceInfo, Dims
-from rocmkern.drivers.work_queue import Mark, Task, WorkQueue
+from rocmkern.drivers.work_queue import Mark, WorkQueue
 from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError
 from rocmkern.targets import TARGETS, Target
 
@@ -115,19 +116,19 @@ class EmulatorDriver:
 
     def copy_to_device(self, address: int, source: memoryview, stream: int) -> None:
         target = self._machine.view(address, source.nbytes)
-        self._do(stream, lambda: _copy(target, source))
+        self._do(stream, _copy, target, source)
 
     def copy_to_host(self, target: memoryview, address: int, stream: int) -> None:
         source = self._machine.view(address, target.nbytes, writes=False)
-        self._do(stream, lambda: _copy(target, source))
+        self._do(stream, _copy, target, source)
 
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
         views = self._machine.view(target, nbytes), self._machine.view(source, nbytes, writes=False)
-        self._do(stream, lambda: _copy(*views))
+        self._do(stream, _copy, *views)
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
         target = self._machine.view(address, nbytes)
-        self._do(stream, lambda: _copy(target, memoryview(bytes((byte,)) * nbytes)))
+        self._do(stream, _set, target, byte)
 
     def create_stream(self) -> int:
         handle = next(self._handles)
@@ -217,7 +218,7 @@ class EmulatorDriver:
         if not stream and not self._streams:
             self._machine.launch(entry, grid, block, shared_bytes, arguments)
             return
-        self._do(stream, lambda: self._machine.launch(entry, grid, block, shared_bytes, arguments))
+        self._do(stream, self._machine.launch, entry, grid, block, shared_bytes, arguments)
 
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
         machine, entry = self._machine, self._entry(function)
@@ -244,12 +245,13 @@ class EmulatorDriver:
     def _ended(self) -> ClosedError:
         return ClosedError(f"launch: {self.info.name} is closed, as the process ends; compute before that")
 
-    def _do(self, stream: int, task: Task) -> None:
+    def _do(self, stream: int, task: Callable[..., None], *arguments: object) -> None:
         if stream:
-            self._streams[stream].submit(task)
+            self._streams[stream].submit(partial(task, *arguments))
             return
-        self._join()
-        task()
+        if self._streams:
+            self._join()
+        task(*arguments)
 
     def _join(self) -> None:
         """The default stream waits for all others."""
@@ -259,3 +261,7 @@ class EmulatorDriver:
 
 def _copy(target: memoryview, source: memoryview) -> None:
     target[:] = source
+
+
+def _set(target: memoryview, byte: int) -> None:
+    target[:] = bytes((byte,)) * target.nbytes

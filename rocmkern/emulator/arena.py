@@ -64,6 +64,7 @@ class Arena:
     memory: mmap.mmap = field(factory=_reserve_most)
     _shadow: mmap.mmap | None = None
     _freed: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted; only when checked
+    _bytes: memoryview = field(init=False)
     base: int = field(init=False)
     end: int = field(init=False)  # one past the highest byte ever allocated
     _starts: list[int] = field(factory=list)  # of live allocations, sorted
@@ -73,6 +74,7 @@ class Arena:
 
     def __attrs_post_init__(self) -> None:
         self.base = self.end = address_of(self.memory)
+        self._bytes = memoryview(self.memory)
         if self.checked:
             self._shadow = reserve(len(self.memory))
 
@@ -166,10 +168,10 @@ class Arena:
         """The bytes of allocated memory, writable. `writes`: they count as written from now on."""
         if nbytes and not self.contains(address, nbytes):
             raise DriverError(f"view: {nbytes} bytes at {address:#x} are not device memory; {self.describe(address)}")
-        if writes:
+        if writes and self._shadow is not None:
             self._mark(address, nbytes, ALLOCATED | WRITTEN)
         start = address - self.base
-        return memoryview(self.memory)[start : start + nbytes]
+        return self._bytes[start : start + nbytes]
 
     def describe(self, address: int) -> str:
         """Where an address lies, for messages."""
