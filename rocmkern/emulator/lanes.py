@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 
 from attrs import frozen
@@ -82,11 +83,15 @@ class Movement:
         mask = regs.exec_mask()
         if self.fetch_inactive or mask is None:
             return w.constant("i64", signed(self.in_range))
-        element = f"i{regs.wave_size}"
-        bits = mask.resize(element).bits("i1")
-        moved = w.shuffle(bits, None, [max(source, 0) for source in self.order])
-        as_int = w.emit(f"bitcast {moved.type} {moved.text} to {element}", element)
-        return as_int.resize("i64") & signed(self.in_range)
+        lanes = defaultdict[int, int](int)  # by how far the source is
+        for lane, source in enumerate(self.order):
+            if source >= 0:
+                lanes[source - lane] |= 1 << lane
+        result = w.constant("i64", 0)
+        for distance, which in lanes.items():
+            moved = mask.lshr(distance) if distance > 0 else mask.shl(-distance)
+            result = result | moved & signed(which)
+        return result
 
     def narrow(self, regs: Registers, exec_mask: Value | None) -> Value:
         """The lanes to write."""
