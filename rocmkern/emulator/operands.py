@@ -400,12 +400,12 @@ def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
         for i, (token, value) in enumerate(zip(row.destinations, results, strict=True)):
             if i in bits:
                 assert isinstance(value, Value)
-                kept = value if written is None else value & written
-                bits[i].set(bits[i].get() | mask_bits(kept, chunk))
+                bits[i].set(bits[i].get() | mask_bits(value, chunk))
             else:
                 ops.write(i, token, value, chunk, written)
     for i, variable in bits.items():
-        _write_mask(regs, inst, i, row.destinations[i], variable.get())
+        found = variable.get() if mask is None else variable.get() & mask
+        _write_mask(regs, inst, i, row.destinations[i], found)
 
 
 def emit_dual(inst: Inst, regs: Registers, isa: str) -> None:
