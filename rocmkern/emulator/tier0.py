@@ -56,6 +56,7 @@ READING_PC: Final = frozenset({"s_getpc_b64", "s_swappc_b64", "s_call_b64"})
 VECTOR_KINDS: Final = [f"v{count}" for count in range(64)]
 MEMORY: Final = frozenset({"SMEM", *SPACE_OF})
 LOOPS: Final = frozenset({"state", "lanes"})
+DIVISIONS: Final = "v_div_"
 PARAMETERS: Final = "(ptr %w, ptr %op)"
 
 
@@ -169,12 +170,13 @@ class HandlerBuilder:
 
     @property
     def level(self) -> int:
-        """How well to compile it: straight code is no faster for it, loops over lanes are.
+        """How well to compile it: straight code is no faster for it; loops over lanes are, and vectors across branches.
 
         Level 0 of LLVM 22 ends the process on vectors of four-bit numbers, which transposing makes.
         """
         transposes = self.row.access is not None and self.row.access.transpose is not None
-        return THOROUGH if self.plain or transposes or self.row.unit in LOOPS else QUICK
+        has_flow = self.row.unit in LOOPS or self.inst.name.startswith(DIVISIONS)
+        return THOROUGH if self.plain or transposes or has_flow else QUICK
 
     @property
     def operation_bytes(self) -> int:

@@ -103,10 +103,14 @@ def _outside(a: Value) -> Value:
     return (size - lowest) | (highest - size)
 
 
-def _is_unusual(c: Context, denominator: Value, numerator: Value) -> Value:
-    """Whether a division of some active lane needs more than the plain steps. 0 as the numerator does not."""
+def _is_unusual(c: Context, denominator: Value, numerator: Value, quotient: Value | None = None) -> Value:
+    """Whether a division of some active lane needs more than the plain steps. 0 as the numerator does not, whatever
+    becomes of the quotient, which else must be a number."""
+    outside = _outside(numerator)
+    if quotient is not None:
+        outside = outside | (magnitude(quotient).like(INFINITY[quotient.element]) - magnitude(quotient))
     negative = -magnitude(numerator)
-    return c.anywhere((_outside(denominator) | (_outside(numerator) & negative)).compare("slt", 0))
+    return c.anywhere((_outside(denominator) | (outside & negative)).compare("slt", 0))
 
 
 def _exponent(a: Value) -> Value:
@@ -211,9 +215,9 @@ def division(c: Context, quotient: Value, denominator: Value, numerator: Value) 
     sign = (denominator.as_int() ^ numerator.as_int()) & sign_bit
     if quotient.element not in _DIVISIONS:
         return _fixed(quotient, denominator, numerator, sign)
-    is_zero = numerator.eq(0.0)
-    result = w.variable((sign | is_zero.select(0, magnitude(quotient))).bits(quotient.element))
-    with w.when(_is_unusual(c, denominator, numerator) | c.anywhere(quotient.is_nan() & ~is_zero)):
+    size = numerator.eq(0.0).select(0, magnitude(quotient))
+    result = w.variable((sign | size).bits(quotient.element))
+    with w.when(_is_unusual(c, denominator, numerator, quotient)):
         result.set(_fixed(quotient, denominator, numerator, sign))
     return result.get()
 
