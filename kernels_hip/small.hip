@@ -46,9 +46,10 @@ RK_DEVICE void cross_small(u64 numel, u64 num_dims, const u64 *info, u64 a_step,
     RK_BLOCK_KERNEL(wave_size)                                                                                       \
     small_svd_##T(u32 count, u64 num_dims, const u64 *info, u32 bits, u32 rows, u32 columns, u32 kept, u64 a_row,    \
                   u64 a_column, f64 rtol, const T *a, real_of<T> *values, T *left, T *right, T *inverse, u64 *above, \
-                  u64 *status) {                                                                                     \
+                  u32 sides, u64 b_row, u64 b_column, const T *b, T *x, real_of<T> *rest, real_of<T> *condition,     \
+                  bool inverted, u64 *status) {                                                                      \
         svd_small(count, num_dims, info, bits, {rows, columns, kept}, {a_row, a_column}, rtol, a, values, left,      \
-                  right, inverse, above, status);                                                                    \
+                  right, inverse, above, {b, {b_row, b_column}, sides, x, rest}, condition, inverted, status);       \
     }
 #define EIG(name)                                                                                                    \
     RK_BLOCK_KERNEL(wave_size)                                                                                       \

@@ -166,17 +166,74 @@ struct SmallShape {
     u32 kept;  // vectors of the longer side
 };
 
+// The systems of a matrix that are solved with its vectors: x makes the norm of a·x − b smallest, and is the smallest
+// that does; `rest` are the squares of those norms. A lane has a vector, then elements of x, then equations.
+template <typename T>
+struct SmallSystems {
+    using W = wide_of<T>;
+
+    const T *b;
+    Steps of_b;
+    u32 sides;
+    T *x;
+    real_of<T> *rest;
+
+    // `near` are the vectors of the equations' side, `far` those of the other, `by` the inverse of this lane's value.
+    RK_DEVICE void solve(u32 side, f64 by, const SmallShape &shape, u32 rank, u32 lanes, u32 n, const T *near,
+                         const T *far, T *dots) const {
+        W dot = number<W>(0);
+#pragma unroll 1
+        for (u32 i = 0; i < shape.rows; ++i) {
+            const W right = in_precision<W>(b[i * of_b.row + side * of_b.column]);
+            dot = plus_product(dot, conjugate(in_precision<W>(near[i * wave_size + rank])), right);
+        }
+        dots[rank] = in_precision<T>(times_real(dot, by));
+        wave_sync();
+#pragma unroll 1
+        for (u32 i = rank; i < shape.columns; i += lanes) {
+            W total = number<W>(0);
+#pragma unroll 1
+            for (u32 j = 0; j < n; ++j) {
+                total = plus_product(total, in_precision<W>(far[i * wave_size + j]), in_precision<W>(dots[j]));
+            }
+            store(x, i * sides + side, in_precision<T>(total));
+        }
+        wave_sync();
+    }
+
+    RK_DEVICE void subtract(u32 side, const T *a, const Steps &of_a, const SmallShape &shape, u32 rank,
+                            u32 lanes) const {
+        f64 sum = 0;
+#pragma unroll 1
+        for (u32 i = rank; i < shape.rows; i += lanes) {
+            W value = in_precision<W>(b[i * of_b.row + side * of_b.column]);
+#pragma unroll 1
+            for (u32 k = 0; k < shape.columns; ++k) {
+                const W factor = in_precision<W>(x[k * sides + side]);
+                value = minus_product(value, in_precision<W>(a[i * of_a.row + k * of_a.column]), factor);
+            }
+            sum += squared(value);
+        }
+        sum = lanes_join<Total<f64>>(sum, lanes);
+        if (rank == 0 && shape.rows != 0) {
+            store(rest, side, static_cast<real_of<T>>(sum));
+        }
+    }
+};
+
 // Wherever there is memory for it: values, descending; vectors as in singular.hpp; how many values are above `rtol`
-// times the largest, and the pseudo-inverse in which the others count as zero.
+// times the largest, and the pseudo-inverse in which the others count as zero, or what it solves; the largest value
+// over the smallest, or `inverted` that.
 template <typename T>
 RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, const SmallShape &shape, const Steps &of_a,
                          f64 rtol, const T *a, real_of<T> *values, T *left, T *right, T *inverse, u64 *above,
-                         u64 *status) {
+                         const SmallSystems<T> &systems, real_of<T> *condition, bool inverted, u64 *status) {
     using F = real_of<T>;
     using W = wide_of<T>;
     __shared__ T of_g[small_side * wave_size], of_v[small_side * wave_size], of_dots[wave_size];
     __shared__ f64 of_lengths[wave_size];
-    const bool wide = shape.rows < shape.columns, vectors = left != nullptr || inverse != nullptr;
+    const bool wide = shape.rows < shape.columns, solves = systems.b != nullptr;
+    const bool vectors = left != nullptr || inverse != nullptr || solves;
     const u32 n = wide ? shape.rows : shape.columns, length = wide ? shape.columns : shape.rows, kept = shape.kept;
     const u32 rank = lane_of_team(bits), lanes = 1u << bits, base = thread_x() - rank;
     const u64 team = ((u64(1) << lanes) - 1) << base;
@@ -187,8 +244,9 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
     for (u32 start = first_of_wave(bits); start < count; start += teams_of_grid(bits)) {
         const u32 matrix = start + (thread_x() >> bits);
         const bool is_there = matrix < count;
-        const T *column = a + strided_offset(is_there ? matrix : 0, count, num_dims, info, info + num_dims) +
-                          (rank < n ? rank : 0) * across;
+        const u32 own_matrix = is_there ? matrix : 0;
+        const T *first = a + strided_offset(own_matrix, count, num_dims, info, info + num_dims);
+        const T *column = first + (rank < n ? rank : 0) * across;
         F size = 0;
 #pragma unroll 1
         for (u32 i = 0; i < length; ++i) {
@@ -237,7 +295,15 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
         if (values != nullptr && is_there && rank < n) {
             store(values, matrix * n + place, value);
         }
-        if (above != nullptr || inverse != nullptr) {
+        if (condition != nullptr) {
+            const F largest = lanes_join<Largest<F>>(rank < n ? value : static_cast<F>(0), lanes);
+            const F smallest = lanes_join<Minimum<F>>(rank < n ? value : largest, lanes);
+            const F ratio = inverted ? smallest / largest : largest / smallest;
+            if (is_there && rank == 0) {  // of zeros to zeros as NumPy has it
+                store(condition, matrix, finite && is_nan(ratio) ? highest<F>() : ratio);
+            }
+        }
+        if (above != nullptr || inverse != nullptr || solves) {
             const F largest = lanes_join<Largest<F>>(rank < n ? value : static_cast<F>(0), lanes);
             const bool counts = rank < n && value > largest * static_cast<F>(rtol);
             const u64 counting = ballot(counts) & team;
@@ -261,6 +327,24 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
                     total = times_real(total, power_of_two<f64>(exponent));
                     const T element = in_precision<T>(wide ? conjugate(total) : total);
                     store(inverse, matrix * n * length + (wide ? i * n + k : k * length + i), element);
+                }
+            }
+            if (solves) {
+                const f64 by = lengths[rank];
+#pragma unroll 1
+                for (u32 i = 0; i < length * wave_size; i += wave_size) {
+                    own[i] = in_precision<T>(times_real(in_precision<W>(own[i]), by));
+                }
+                const u64 place_of_b = strided_offset(own_matrix, count, num_dims, info, info + 2 * num_dims);
+                const u32 before = own_matrix * systems.sides;
+                const SmallSystems<T> here = {systems.b + place_of_b, systems.of_b, systems.sides,
+                                              systems.x + before * shape.columns, systems.rest + before};
+                const SmallShape own_shape = {is_there ? shape.rows : 0, is_there ? shape.columns : 0, 0};
+#pragma unroll 1
+                for (u32 side = 0; side < systems.sides; ++side) {
+                    here.solve(side, by * power_of_two<f64>(exponent), own_shape, rank, lanes, n, wide ? v : g,
+                               wide ? g : v, of_dots + base);
+                    here.subtract(side, first, of_a, own_shape, rank, lanes);
                 }
             }
         }

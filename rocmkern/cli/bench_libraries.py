@@ -22,6 +22,7 @@ Clock = Callable[[Call, float], float]  # (call, seconds to spend) → seconds a
 Unit = Literal["GB/s", "GFLOP/s"]
 _BATCH_SECONDS: Final = 1e-3  # between two events, so that the host keeps ahead of the device
 _LEAST, _MOST = 3, 50  # timings of one operation
+_PLACES: Final = 64  # between which it interpolates
 _WARM: Final = 12  # budgets, at most, until the emulator has compiled an operation's kernels
 
 
@@ -94,6 +95,8 @@ class Data:
             Operation("small", "inverse of 8 × 8", 2.0 * 8**3, "GFLOP/s"),
             Operation("eigen", "eigenvalues", 4 / 3 * self.eigen_side**3, "GFLOP/s"),
             Operation("random", "normal numbers", row),
+            Operation("statistics", "variance past NaN", row),
+            Operation("series", "interpolation", 2 * row),
             Operation("conv", "3 × 3", 18.0 * self.square.size, "GFLOP/s"),
             Operation("quantized", "q8_0 mat-vec, others f32", 2.0 * self.square.size, "GFLOP/s"),
         )
@@ -111,6 +114,7 @@ def ours(device: rk.Device, data: Data) -> Library:
     few = far[: data.eigen_side, : data.eigen_side]
     random = rk.random.default_rng(0, device=device)
     weight, vector = rk.quantize(s, "q8_0"), rk.ones((s.shape[1],), device=device)
+    places = rk.linspace(-3, 3, _PLACES, device=device)
     calls: dict[str, Call] = {
         "2x + 1": lambda: x * 2.0 + 1.0,
         "full": lambda: rk.full((data.n,), 2.0, device=device),
@@ -132,6 +136,8 @@ def ours(device: rk.Device, data: Data) -> Library:
         "inverse of 8 × 8": lambda: rk.linalg.inv(far[:8, :8]),
         "eigenvalues": lambda: rk.linalg.eigvalsh(few),
         "normal numbers": lambda: random.standard_normal(data.n),
+        "variance past NaN": lambda: rk.nanvar(x),
+        "interpolation": lambda: rk.interp(x, places, places),
         "3 × 3": lambda: rk.conv2d(image, kernel),
         "q8_0 mat-vec, others f32": lambda: weight.matmul(vector),
     }
@@ -158,7 +164,7 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
     vector, z = xp.ones(s.shape[1], xp.float32), s.astype(xp.complex64)
     far = m + m.T + xp.eye(len(m), dtype=xp.float32) * 100
     few = far[: data.eigen_side, : data.eigen_side]
-    random = xp.random.default_rng(0)
+    random, places = xp.random.default_rng(0), xp.linspace(-3, 3, _PLACES, dtype=xp.float32)
 
     def softmax() -> Any:
         e = xp.exp(s - s.max(-1, keepdims=True))
@@ -188,6 +194,8 @@ def _array_calls(xp: Any, data: Data) -> dict[str, Call]:
         "inverse of 8 × 8": lambda: xp.linalg.inv(far[:8, :8]),
         "eigenvalues": lambda: xp.linalg.eigvalsh(few),
         "normal numbers": lambda: random.standard_normal(data.n, dtype=xp.float32),
+        "variance past NaN": lambda: xp.nanvar(x),
+        "interpolation": lambda: xp.interp(x, places, places),
         "3 × 3": lambda: xp.einsum("ijkl,kl->ij", windows, kernel),
         "q8_0 mat-vec, others f32": lambda: s @ vector,
     }
@@ -208,6 +216,17 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
     vector, z = torch.ones(s.shape[1], device=on), s.to(torch.complex64)
     far = m + m.T + torch.eye(len(m), device=on) * 100
     few = far[: data.eigen_side, : data.eigen_side]
+
+    places = torch.linspace(-3, 3, _PLACES, device=on)
+
+    def variance() -> Any:
+        mean = torch.nanmean(x)
+        return torch.nanmean((x - mean) ** 2)
+
+    def between() -> Any:
+        at = torch.searchsorted(places, x, right=True).clamp(1, _PLACES - 1)
+        low, high = places[at - 1], places[at]
+        return torch.lerp(low, high, ((x - low) / (high - low)).clamp(0, 1))
 
     def mark() -> Any:
         event = torch.cuda.Event(enable_timing=True)
@@ -239,6 +258,8 @@ def _torch(device: rk.Device, data: Data) -> list[Library]:
         "inverse of 8 × 8": lambda: torch.linalg.inv(far[:8, :8]),
         "eigenvalues": lambda: torch.linalg.eigvalsh(few),
         "normal numbers": lambda: torch.randn(data.n, device=on),
+        "variance past NaN": variance,
+        "interpolation": between,
         "3 × 3": lambda: torch.nn.functional.conv2d(image, kernel),
         "q8_0 mat-vec, others f32": lambda: s @ vector,
     }

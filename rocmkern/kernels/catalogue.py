@@ -103,5 +103,5 @@ class Family:
 FAMILY_NAMES: Final[tuple[str, ...]] = (
     "affine", "fill", "binary", "unary", "ternary", "special", "cast", "indexing", "fused", "reduce", "sort", "conv",
     "matmul", "quantized",
-    "array", "complex", "fft", "linalg", "eigen", "small", "random",
+    "array", "complex", "fft", "linalg", "eigen", "small", "random", "statistics", "series",
 )  # fmt: skip

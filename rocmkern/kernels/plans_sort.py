@@ -19,6 +19,7 @@ SORT_BLOCK: Final = 512  # the largest block of sort_rows
 LONGEST_REGISTER_ROW: Final = ENTRIES_PER_THREAD * SORT_BLOCK
 DIGITS: Final = 256
 RADIX_BLOCK: Final = 256
+COUNTED: Final = 16  # elements of a thread of histogram_*
 LONGEST_ROW: Final = (1 << 32) - 1  # positions are u32
 
 
@@ -102,6 +103,11 @@ def _by_radix(rows: int, ncols: int, itemsize: int, device: DeviceInfo) -> SortP
         counts=lines * tiles,
         totals=lines,
     )
+
+
+def counts(elements: int, device: DeviceInfo) -> LaunchPlan:
+    """A plan for histogram_* of many elements: a thread has several, so that blocks seldom add their counts."""
+    return over_units(-(-elements // COUNTED), device, variant="counts", why=f"{COUNTED} elements a thread")
 
 
 def row_a_block(rows: int, ncols: int, device: DeviceInfo) -> LaunchPlan:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import Axes, Layout, normal_axes, normal_integer, normal_shape, transposed
+from rocmkern.layout import Axes, Layout, made, normal_axes, normal_integer, normal_shape, transposed
 from rocmkern.ops import fused
 from rocmkern.ops.creation import zeros
 from rocmkern.ops.elementwise import as_tensor, as_tensors
 from rocmkern.ops.indexing import nonzero
+from rocmkern.ops.launch import empty, kernel, layout_info, strided
 from rocmkern.ops.manipulation import concat, reshape, stack
 from rocmkern.ops.matrices import diagonal
 from rocmkern.ops.movement import write
@@ -68,12 +69,19 @@ def sliding_window_view(x: Tensor, window: int | Sequence[int], /, *, axis: Axes
     return x.view(Layout((*shape, *lengths), strides, x.layout.offset))
 
 
+@recorded
 def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tensor, ...]:
     """Flat places as coordinates in a shape, a tensor for each axis. Those outside the shape are not told."""
     if not as_tensor("unravel_index", indices).dtype.is_integer:
         raise DTypeError(f"unravel_index: dtype {indices.dtype}; it takes integers")
-    found, rest = list[Tensor](), indices
-    for length in reversed(normal_shape(shape, "unravel_index")):
-        found.append(rest % length)
-        rest = rest // length
-    return tuple(reversed(found))
+    lengths, device, dtype, size = normal_shape(shape, "unravel_index"), indices.device, indices.dtype, indices.size
+    if not lengths:
+        return ()
+    if any(n >= 1 << 63 for n in lengths):
+        raise ShapeError(f"unravel_index: shape {lengths}; use lengths below 2**63")
+    out = empty((len(lengths), *indices.shape), dtype, device)
+    kernel(device, f"unravel_index_{dtype.short}")(
+        size, size, *strided(indices.shape, indices), len(lengths), layout_info(device, lengths), indices.address,
+        out.address,
+    )  # fmt: skip
+    return tuple(out.view(made(indices.shape, out.strides[1:], axis * size)) for axis in range(len(lengths)))

@@ -169,14 +169,15 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
         turned = _triangular_first(adjoint(a), full_matrices, a.shape)
         return SVDResult(adjoint(turned.Vh), turned.S, adjoint(turned.U))
     kept = long if full_matrices else short
-    few = small.svd(a, kept, _check("svd", a.shape))
+    few = small.svd(a, kept, check_of_values("svd", a.shape))
     if few is not None:
         return SVDResult(*few)
     u, vh = (empty((*batch, *shape), a.dtype, a.device) for shape in ((rows, left), (right, columns)))
     return SVDResult(u, _singular("svd", a, u, vh, kept), vh)
 
 
-def _check(operation: str, shape: Shape) -> CheckOfMatrices:
+def check_of_values(operation: str, shape: Shape) -> CheckOfMatrices:
+    """That singular values converge."""
     return CheckOfMatrices(operation, shape, *_SINGULAR)
 
 
@@ -201,7 +202,7 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 
 def _values(operation: str, a: Tensor) -> Tensor:
-    few = small.svdvals(a, _check(operation, a.shape))
+    few = small.svdvals(a, check_of_values(operation, a.shape))
     return _singular(operation, a, None, None, 0) if few is None else few
 
 
@@ -218,7 +219,7 @@ def _singular(
     run = kernel(device, f"svd_{a.dtype.short}")
     checked(
         device,
-        _check(operation, given or a.shape),
+        check_of_values(operation, given or a.shape),
         lambda status: run.run(
             plan.launch, count, rows, columns, kept, source.address, work.address, values.address, _address(u),
             _address(vh), status,
@@ -235,7 +236,7 @@ def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     """
     a = matrices("pinv", x)
     cut = cut_of(a, rtol)
-    few = small.pinv(a, cut, _check("pinv", a.shape)) if isinstance(cut, float) else None
+    few = small.pinv(a, cut, check_of_values("pinv", a.shape)) if isinstance(cut, float) else None
     if few is not None:
         return few
     u, s, vh = svd(a, full_matrices=False)
@@ -251,7 +252,7 @@ def matrix_rank(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     """
     a = matrices("matrix_rank", x)
     cut = cut_of(a, rtol)
-    few = small.matrix_rank(a, cut, _check("matrix_rank", a.shape)) if isinstance(cut, float) else None
+    few = small.matrix_rank(a, cut, check_of_values("matrix_rank", a.shape)) if isinstance(cut, float) else None
     if few is not None:
         return few
     return sum(above(_singular("matrix_rank", a, None, None, 0), cut), axis=-1, dtype=int64)

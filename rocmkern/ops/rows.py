@@ -17,12 +17,15 @@ from rocmkern.ops.launch import context, empty, layout_info
 from rocmkern.tensor import Tensor
 
 WHOLE_ROW: Final = 1 << 14  # elements of a row that several passes in one launch take
-_WITHOUT_IDENTITY: Final = ("min", "max", *INDEXED)
-IDENTITY: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": float("nan"), "logsumexp": float("-inf")}
+_WITHOUT_IDENTITY: Final = ("min", "max", "nanmin", "nanmax", *INDEXED)
+IDENTITY: Final = {
+    "sum": 0, "prod": 1, "any": False, "all": True, "mean": float("nan"), "logsumexp": float("-inf"), "nansum": 0,
+    "nanmean": float("nan"), "nanvar": float("nan"),
+}  # fmt: skip
 
 
-def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """The kernel's reduction of axes (already normal), in the dtype it gives."""
+def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool, *options: float) -> Tensor:
+    """The kernel's reduction of axes (already normal), in the dtype it gives; options are for its last step."""
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     layout = x.layout.permute((*kept, *axes))
     rows = prod(layout.shape[: len(kept)])
@@ -38,7 +41,7 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
         return full(shape, IDENTITY[op], dtype=given, device=x.device)
     result = empty(shape, given, x.device)
     layout_words = _grouped(layout, len(kept), x)
-    side_by_side = not _runs_along_rows(layout, len(kept))
+    side_by_side = not runs_along_rows(layout, len(kept))
     here = context(x.device)
     instance = None
     if tuned.tables is not None and side_by_side:
@@ -46,14 +49,16 @@ def reduced(op: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor
     plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side, tuned=instance)
     if plan.merge is None:
         kernel = here.kernel(x.device, f"fast_{op}_{x.dtype.short}")
-        kernel.run(plan.first, rows * columns, columns, *layout_words, x.address, result.address)
+        kernel.run(plan.first, rows * columns, columns, *layout_words, *options, x.address, result.address)
         return result
     states = empty((rows * plan.parts_per_row * state_bytes(op, x.dtype),), uint8, x.device)
     here.kernel(x.device, f"split_{op}_{x.dtype.short}").run(
         plan.first, rows * columns, columns, plan.part, *layout_words, x.address, states.address
     )
     merge = f"merge_wide_{op}_{compared(x.dtype).short}" if wide else f"merge_{op}_{x.dtype.short}"
-    here.kernel(x.device, merge).run(plan.merge, rows, columns, plan.parts_per_row, states.address, result.address)
+    here.kernel(x.device, merge).run(
+        plan.merge, rows, columns, plan.parts_per_row, *options, states.address, result.address
+    )
     return result
 
 
@@ -66,7 +71,7 @@ def of_whole_rows(
     rows, columns = prod(layout.shape[: len(kept)]), prod(layout.shape[len(kept) :])
     if not 0 < columns <= WHOLE_ROW or not rows:
         return None
-    side_by_side = not _runs_along_rows(layout, len(kept))
+    side_by_side = not runs_along_rows(layout, len(kept))
     here = context(x.device)
     plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side)
     if plan.merge is not None:
@@ -89,7 +94,7 @@ def _grouped(layout: Layout, kept: int, x: Tensor) -> tuple[int, int]:
     return len(dims), layout_info(x.device, dims + outer + (inner or (1,)))
 
 
-def _runs_along_rows(layout: Layout, kept: int) -> bool:
+def runs_along_rows(layout: Layout, kept: int) -> bool:
     """Whether neighbours in memory belong to different rows of the reduction."""
     steps = [abs(s) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1 and s]
     inner = [abs(s) for n, s in zip(layout.shape[kept:], layout.strides[kept:], strict=True) if n > 1 and s]

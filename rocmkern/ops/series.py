@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal, get_args
 
+from rocmkern.dtypes import float8_e4m3, float32, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, normal_axes, normal_axis
 from rocmkern.ops.arranged import sliding_window_view
 from rocmkern.ops.casting import cast
-from rocmkern.ops.composed import clip, conj
+from rocmkern.ops.composed import conj
 from rocmkern.ops.conv import conv1d
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand, real_float
+from rocmkern.ops.creation import zeros
+from rocmkern.ops.elementwise import (
+    as_tensor,
+    broadcast,
+    device_and_dtype,
+    operand,
+    real_float,
+    same_device,
+)  # fmt: skip
 from rocmkern.ops.familiar import pad
-from rocmkern.ops.indexing import searchsorted, take, where
+from rocmkern.ops.launch import empty, encode, kernel, strided, word
 from rocmkern.ops.linear import matmul
-from rocmkern.ops.manipulation import concat, flip, reshape
+from rocmkern.ops.manipulation import flip, reshape
+from rocmkern.ops.parts import joined, part, parts
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import as_floats, diff, sum, wide
-from rocmkern.ops.rows_binary import divide
 from rocmkern.promotion import Scalar, promote
-from rocmkern.tensor import Operand, Tensor
+from rocmkern.tensor import Tensor
 
 Mode = Literal["full", "same", "valid"]
 
@@ -38,7 +48,7 @@ def correlate(x1: Tensor, x2: Tensor, /, mode: Mode = "valid") -> Tensor:
     whole.
     """
     a, b = _vectors("correlate", x1, x2, mode)
-    b = conj(b)
+    b = conj(b) if b.dtype.is_complex else b
     return _products(a, b, mode) if a.size >= b.size else flip(_products(b, a, mode))
 
 
@@ -78,15 +88,18 @@ def gradient(x: Tensor, /, spacing: float = 1.0, *, axis: Axes = None) -> Tensor
 
 
 def _slopes(x: Tensor, at: int, spacing: float) -> Tensor:
-    n = x.shape[at]
+    if x.dtype.is_complex:
+        return joined(_slopes(parts(x), at, spacing), x.dtype)
+    n, dtype, out = x.shape[at], x.dtype, empty(x.shape, x.dtype, x.device)
     if n < 2:
         raise ShapeError(f"gradient: axis {at} of length {n}; it takes 2 elements or more")
-
-    def part(start: int, count: int) -> Tensor:
-        return x.view(x.layout.narrow(at, start, count))
-
-    first, last = ((part(i + 1, 1) - part(i, 1)) / spacing for i in (0, n - 2))
-    return concat([first, (part(2, n - 2) - part(0, n - 2)) / (2 * spacing), last], axis=at)
+    steps = [encode(number, dtype) for number in (spacing, 2 * spacing)]
+    right, width = prod(x.shape[at + 1 :]), 2 if dtype.itemsize == 8 else 4
+    units = x.size // width if x.is_contiguous and right % width == 0 else x.size
+    kernel(x.device, f"gradient_{dtype.short}")(
+        units, x.size, *strided(x.shape, x), n, right, word(x.strides[at]), *steps, x.address, out.address
+    )
+    return out
 
 
 @recorded
@@ -96,48 +109,80 @@ def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1.0, axis: i
     """
     values = y if as_tensor("trapezoid", y).dtype.is_complex else as_floats("trapezoid", y)
     at, n = normal_axis(axis, y.ndim, "trapezoid"), y.shape[normal_axis(axis, y.ndim, "trapezoid")]
-    between = n - 1 if n else 0
-    steps: Operand = real_float("trapezoid", dx, "dx")
-    if x is not None:
-        if as_tensor("trapezoid", x).shape not in (y.shape, (n,)):
-            raise ShapeError(
-                f"trapezoid: places of shape {x.shape} for {y.shape} along axis {at}; give a vector of {n}"
-            )
-        steps = diff(x, axis=at) if x.ndim == y.ndim else reshape(diff(x), (between, *[1] * (y.ndim - at - 1)))
-    points = wide(values)
+    between, step, points = n - 1 if n else 0, real_float("trapezoid", dx, "dx"), wide(values)
     low, high = (points.view(points.layout.narrow(at, start, between)) for start in (0, 1))
-    area = sum((low + high) * steps / 2, axis=at)
-    return cast(area, promote(values.dtype, steps.dtype) if isinstance(steps, Tensor) else values.dtype)
+    if x is None:
+        return cast(sum(_areas(low, points.strides[at], None, 0, step), axis=at), values.dtype)
+    if as_tensor("trapezoid", x).shape not in (y.shape, (n,)):
+        raise ShapeError(f"trapezoid: places of shape {x.shape} for {y.shape} along axis {at}; give a vector of {n}")
+    same_device("trapezoid", y.device, x)
+    own = at if x.ndim == y.ndim else 0
+    if x.dtype is part_of(points.dtype):
+        first = x.view(x.layout.narrow(own, 0, between))
+        area = sum(_areas(low, points.strides[at], _along(first, at, y.ndim), x.strides[own], step), axis=at)
+    else:
+        area = sum((low + high) * _along(diff(x, axis=own), at, y.ndim) / 2, axis=at)
+    return cast(area, promote(values.dtype, x.dtype))
+
+
+def _along(x: Tensor, at: int, ndim: int) -> Tensor:
+    """A vector along an axis of so many; what has as many is as it is."""
+    return x if x.ndim == ndim else reshape(x, (x.size, *[1] * (ndim - at - 1)))
+
+
+def _areas(low: Tensor, y_step: int, first: Tensor | None, x_step: int, dx: float) -> Tensor:
+    """The areas between each of these points and its neighbours, which lie so many elements behind."""
+    if low.dtype.is_complex:
+        places = None if first is None else first.view(first.layout.expand(first.ndim))
+        return joined(_areas(parts(low), 2 * y_step, places, x_step, dx), low.dtype)
+    out, dtype = empty(low.shape, low.dtype, low.device), low.dtype
+    given = low if first is None else broadcast(first, low.shape)
+    kernel(low.device, f"areas_{dtype.short}")(
+        out.size, out.size, *strided(low.shape, low, given), word(y_step), word(x_step), first is not None,
+        encode(dx, dtype), low.address, 0 if first is None else given.address, out.address,
+    )  # fmt: skip
+    return out
 
 
 @recorded
 def interp(
     x: Tensor, places: Tensor, values: Tensor, /, *, left: Scalar | None = None, right: Scalar | None = None
 ) -> Tensor:
-    """The values between known ones: `values` at rising `places`, joined by lines. Below and above they are the first
-    and the last, or `left` and `right`. Integers become float32.
+    """The values between known ones: `values` at rising `places`, joined by lines, by NumPy's formula in float64. Below
+    and above they are the first and the last, or `left` and `right`. Integers become float32.
     """
     _, dtype = device_and_dtype("interp", as_tensor("interp", x), as_tensor("interp", places))
     if places.ndim != 1 or as_tensor("interp", values).shape != places.shape or not places.size:
         raise ShapeError(f"interp: places {places.shape} and values {values.shape}; give vectors of one length")
     at, known = as_floats("interp", cast(x, dtype)), as_floats("interp", cast(places, dtype))
     heights = values if values.dtype.is_complex else as_floats("interp", values)
-    first, last, n = known[0], known[-1], places.size
-    lower = clip(searchsorted(known, at, side="right") - 1, 0, n - 2 if n > 1 else 0)
-    upper = clip(lower + 1, None, n - 1)
-    start, low = take(known, lower), take(heights, lower)
-    width = take(known, upper) - start
-    share = divide(at - start, where(width == 0, 1.0, width))
-    found = low + share * (take(heights, upper) - low)
-    found = where(at < first, heights[0] if left is None else left, where(at == last, heights[-1], found))
-    return where(at > last, heights[-1] if right is None else right, found)
+    device, common = device_and_dtype("interp", at, heights, *(n for n in (left, right) if n is not None))
+    real = float32 if common is float8_e4m3 else part_of(common)
+    at, known = cast(at, real), cast(known, real)
+    heights = cast(heights, common if common.is_complex else real)
+    out = empty(x.shape, heights.dtype, device)
+    for which in (0, 1) if common.is_complex else (0,):
+        source, target = (part(t, which) if common.is_complex else t for t in (heights, out))
+        beyond = [0.0 if n is None else (complex(n).imag if which else complex(n).real) for n in (left, right)]
+        kernel(device, f"interp_{real.short}")(
+            at.size, at.size, *strided(at.shape, at), known.size, word(known.strides[0]), word(source.strides[0]),
+            2 if common.is_complex else 1, common.is_complex, left is not None, right is not None, *beyond, at.address,
+            known.address, source.address, target.address,
+        )  # fmt: skip
+    return cast(out, common)
 
 
+@recorded
 def polyval(p: Tensor, x: Tensor, /) -> Tensor:
     """The polynomial of coefficients p, that of the highest power first, at each x."""
-    if as_tensor("polyval", p).ndim != 1:
+    device, dtype = device_and_dtype("polyval", as_tensor("polyval", p), as_tensor("polyval", x))
+    if p.ndim != 1:
         raise ShapeError(f"polyval: coefficients of {p.ndim} dimensions; give a vector")
-    found = as_tensor("polyval", x) * 0
-    for i in range(p.size):
-        found = found * x + p[i]
-    return found
+    if not p.size:
+        return zeros(x.shape, dtype=x.dtype, device=device)
+    factors, at, out = cast(p, dtype), cast(x, dtype), empty(x.shape, dtype, device)
+    kernel(device, f"polyval_{dtype.short}")(
+        at.size, at.size, *strided(at.shape, at), p.size, word(factors.strides[0]), at.address, factors.address,
+        out.address,
+    )  # fmt: skip
+    return out

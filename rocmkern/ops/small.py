@@ -92,7 +92,7 @@ def svd(a: Tensor, kept: int, check: CheckOfMatrices) -> tuple[Tensor, Tensor, T
     left, right = (rows, rows if wide else kept), (kept if wide else columns, columns)
     u, vh = (empty((*batch, *shape), a.dtype, a.device) for shape in (left, right))
     s = empty((*batch, min(rows, columns)), part_of(a.dtype), a.device)
-    _singular(a, bits, kept, 0.0, check, s.address, u.address, vh.address, 0, 0)
+    _singular(a, bits, check, kept=kept, values=s, left=u, right=vh)
     return u, s, vh
 
 
@@ -102,7 +102,7 @@ def svdvals(a: Tensor, check: CheckOfMatrices) -> Tensor | None:
     if bits is None:
         return None
     s = empty((*a.shape[:-2], min(a.shape[-2:])), part_of(a.dtype), a.device)
-    _singular(a, bits, 0, 0.0, check, s.address, 0, 0, 0, 0)
+    _singular(a, bits, check, values=s)
     return s
 
 
@@ -112,7 +112,7 @@ def matrix_rank(a: Tensor, rtol: float, check: CheckOfMatrices) -> Tensor | None
     if bits is None:
         return None
     above = empty(a.shape[:-2], int64, a.device)
-    _singular(a, bits, 0, rtol, check, 0, 0, 0, 0, above.address)
+    _singular(a, bits, check, rtol=rtol, above=above)
     return above
 
 
@@ -122,8 +122,32 @@ def pinv(a: Tensor, rtol: float, check: CheckOfMatrices) -> Tensor | None:
     if bits is None:
         return None
     inverse = empty((*a.shape[:-2], *reversed(a.shape[-2:])), a.dtype, a.device)
-    _singular(a, bits, 0, rtol, check, 0, 0, 0, inverse.address, 0)
+    _singular(a, bits, check, rtol=rtol, inverse=inverse)
     return inverse
+
+
+def cond(a: Tensor, check: CheckOfMatrices, *, inverted: bool) -> Tensor | None:
+    """The largest singular values over the smallest, or `inverted` those over the largest."""
+    bits = _bits_of_values(a, 0)
+    if bits is None:
+        return None
+    condition = empty(a.shape[:-2], part_of(a.dtype), a.device)
+    _singular(a, bits, check, condition=condition, inverted=inverted)
+    return condition
+
+
+def lstsq(a: Tensor, b: Tensor, rtol: float, check: CheckOfMatrices) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
+    """The solutions, the sums of squares left over, the ranks and the singular values, of as many matrices b as a."""
+    bits, batch, (rows, columns), sides = _bits_of_values(a, 0), a.shape[:-2], a.shape[-2:], b.shape[-1]
+    if bits is None or b.dtype is not a.dtype or len(b.shape) > len(a.shape) or not 0 < columns * sides <= FEW:
+        return None
+    if broadcast_shapes(batch, b.shape[:-2]) != batch:
+        return None
+    x, above = empty((*batch, columns, sides), a.dtype, a.device), empty(batch, int64, a.device)
+    shorter = rows if rows < columns else columns
+    left, s = (empty((*batch, n), part_of(a.dtype), a.device) for n in (sides, shorter))
+    _singular(a, bits, check, rtol=rtol, values=s, above=above, b=b, x=x, rest=left)
+    return x, left, above, s
 
 
 def _bits_of_values(a: Tensor, kept: int) -> int | None:
@@ -131,12 +155,25 @@ def _bits_of_values(a: Tensor, kept: int) -> int | None:
     return _bits(a.shape[:-2], long, max(short, kept)) if short else None
 
 
-def _singular(a: Tensor, bits: int, kept: int, rtol: float, check: CheckOfMatrices, *results: int) -> None:
-    """`results` are the addresses of what is wanted, in the kernel's order."""
-    device, layout = a.device, _stack(a.device, a.shape[:-2], a.strides[:-2])
+def _singular(
+    a: Tensor, bits: int, check: CheckOfMatrices, *, kept: int = 0, rtol: float = 0.0, inverted: bool = False,
+    b: Tensor | None = None, **results: Tensor,
+) -> None:  # fmt: skip
+    """`results` are what is wanted, by the kernel's names."""
+    batch, device = a.shape[:-2], a.device
+    steps = () if b is None else (broadcast_layout(b.layout, (*batch, *b.shape[-2:])).strides[:-2],)
+    layout = _stack(device, batch, a.strides[:-2], *steps)
     plan, run = context(device).plan(plans_linalg.waves, layout[0], bits), kernel(device, f"small_svd_{a.dtype.short}")
-    sizes = (*layout, bits, *a.shape[-2:], kept, *_steps(a), rtol, a.address)
-    checked(device, check, lambda status: run.run(plan, *sizes, *results, status))
+    values, left, right, inverse, above, x, rest, condition = (
+        results[name].address if name in results else 0
+        for name in ("values", "left", "right", "inverse", "above", "x", "rest", "condition")
+    )
+    sides = (0, 0, 0, 0) if b is None else (b.shape[-1], *_steps(b), b.address)
+    arguments = (
+        *layout, bits, *a.shape[-2:], kept, *_steps(a), rtol, a.address, values, left, right, inverse, above, *sides, x,
+        rest, condition, inverted,
+    )  # fmt: skip
+    checked(device, check, lambda status: run.run(plan, *arguments, status))
 
 
 def eig(a: Tensor, check: CheckOfMatrices, *, vectors: bool) -> tuple[Tensor, ...] | None:

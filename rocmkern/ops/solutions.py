@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 from rocmkern.errors import ShapeError
 from rocmkern.layout import Axes, normal_axes
+from rocmkern.ops import small
 from rocmkern.ops.casting import cast
-from rocmkern.ops.eigen import Order, above, cut_of, matrix_norm, svd, svdvals
-from rocmkern.ops.elementwise import as_tensor
+from rocmkern.ops.eigen import Order, above, check_of_values, cut_of, matrix_norm, svd, svdvals
+from rocmkern.ops.elementwise import as_tensor, same_device
 from rocmkern.ops.factors import inv
 from rocmkern.ops.indexing import where
 from rocmkern.ops.linear import matmul
@@ -16,7 +18,7 @@ from rocmkern.ops.manipulation import expand_dims, moveaxis, squeeze
 from rocmkern.ops.matrices import adjoint, matrices, vector_norm
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import sum
-from rocmkern.ops.rows_unary import abs, square
+from rocmkern.ops.rows_unary import abs, isnan, square
 from rocmkern.tensor import Operand, Tensor
 
 
@@ -53,10 +55,15 @@ def cond(x: Tensor, /, ord: Order = None) -> Tensor:
     """
     if ord not in (None, 2, -2):
         return matrix_norm(x, ord=ord) * matrix_norm(inv(x), ord=ord)
-    s = svdvals(x)
-    if not s.shape[-1]:
+    values = matrices("cond", x)
+    if 0 in values.shape[-2:]:
         raise ShapeError(f"cond: a matrix of shape {x.shape[-2:]}; it takes matrices that hold something")
-    return s[..., -1] / s[..., 0] if ord == -2 else s[..., 0] / s[..., -1]
+    few = small.cond(values, check_of_values("cond", values.shape), inverted=ord == -2)
+    if few is not None:
+        return few
+    s = svdvals(values)
+    found = s[..., -1] / s[..., 0] if ord == -2 else s[..., 0] / s[..., -1]
+    return where(isnan(found), inf, found)
 
 
 @recorded
@@ -67,13 +74,21 @@ def lstsq(a: Tensor, b: Tensor, /, *, rtol: Operand | None = None) -> LstsqResul
     right = expand_dims(b, axis=-1) if as_tensor("lstsq", b).ndim == 1 else b
     if as_tensor("lstsq", a).ndim < 2 or right.ndim < 2 or a.shape[-2] != right.shape[-2]:
         raise ShapeError(f"lstsq: shapes {a.shape} and {b.shape}; give as many right-hand sides' rows as equations")
-    values = matrices("lstsq", a)
-    u, s, vh = svd(values, full_matrices=False)
-    counts = above(s, cut_of(values, rtol))
-    inverses = cast(expand_dims(where(counts, 1 / s, 0), axis=-1), vh.dtype)
-    x = matmul(adjoint(vh), matmul(adjoint(u), right) * inverses)
-    left = sum(square(abs(matmul(values, x) - right)), axis=-2)
-    rank = sum(counts, axis=-1)
+    values, cut = matrices("lstsq", a), cut_of(matrices("lstsq", a), rtol)
+    same_device("lstsq", a.device, b)
+    few = None
+    if isinstance(cut, float):
+        few = small.lstsq(values, right, cut, check_of_values("lstsq", values.shape))
+    x, left, rank, s = _by_factors(values, right, cut) if few is None else few
     if b.ndim == 1:
         x, left = squeeze(x, axis=-1), squeeze(left, axis=-1)
     return LstsqResult(x, left, rank, s)
+
+
+def _by_factors(values: Tensor, right: Tensor, cut: Operand) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    u, s, vh = svd(values, full_matrices=False)
+    counts = above(s, cut)
+    inverses = cast(expand_dims(where(counts, 1 / s, 0), axis=-1), vh.dtype)
+    x = matmul(adjoint(vh), matmul(adjoint(u), right) * inverses)
+    left = sum(square(abs(matmul(values, x) - right)), axis=-2)
+    return x, left, sum(counts, axis=-1), s

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf, prod
 from typing import Final
 
 import numpy as np
 
-from rocmkern.dtypes import float8_e4m3, float32, float64, int64, part_of
+from rocmkern.dtypes import DType, float32, float64, int64, part_of
 from rocmkern.errors import ShapeError
-from rocmkern.layout import Axes, normal_axes, normal_integer
-from rocmkern.ops.casting import cast
+from rocmkern.kernels import plans, plans_rows, plans_sort
+from rocmkern.kernels.families.reduce import FLOATS
+from rocmkern.kernels.families.statistics import MOST_BINS, MOST_VARIABLES
+from rocmkern.layout import Axes, collapse, normal_axes, normal_integer
+from rocmkern.ops import fused
+from rocmkern.ops import rows as whole_rows
+from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.composed import clip, real
 from rocmkern.ops.creation import asarray, upload, zeros
-from rocmkern.ops.datatypes import finfo
-from rocmkern.ops.elementwise import as_tensor, real_float
+from rocmkern.ops.elementwise import as_tensor, real_float, same_device
 from rocmkern.ops.familiar import Shares, quantiles
+from rocmkern.ops.fused import are_few
 from rocmkern.ops.indexing import searchsorted, where
+from rocmkern.ops.launch import context, empty, kernel, layout_info, strided, word
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, reshape, squeeze
 from rocmkern.ops.matrices import adjoint, diagonal
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import all, as_floats, count_nonzero, max, mean, min, sum, wide
+from rocmkern.ops.reduction import as_floats, count_nonzero, max, mean, min, sum, wide
 from rocmkern.ops.rows_binary import less_equal, logical_and
 from rocmkern.ops.rows_unary import abs, isnan, logical_not, sqrt, square
 from rocmkern.ops.scatter import index_add
 from rocmkern.promotion import promote
 from rocmkern.tensor import Tensor
 
+_FEW_PRODUCTS: Final = 1 << 16  # of covariances
 _TOO_MANY: Final = 1 << 31  # bins
 
 
@@ -50,9 +58,35 @@ def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, k
         weights = reshape(weights, tuple(n if a == axes[0] else 1 for a, n in enumerate(x.shape)))
     values, given = _numbers("average", x), _numbers("average", weights)
     dtype = promote(values.dtype, given.dtype)
-    each = broadcast_to(wide(cast(given, dtype)), x.shape)
-    total = sum(wide(values) * each, axis=axes, keepdims=keepdims)
-    return cast(total / sum(each, axis=axes, keepdims=keepdims), dtype)
+    points, each = wide(values), broadcast_to(wide(cast(given, dtype)), x.shape)
+    found = _weighted(points, each, axes, keepdims)
+    if found is None:
+        found = sum(points * each, axis=axes, keepdims=keepdims) / sum(each, axis=axes, keepdims=keepdims)
+    return cast(found, dtype)
+
+
+def _weighted(x: Tensor, weights: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor | None:
+    """An average in one launch; None of rows that are better taken in parts, and of other dtypes."""
+    same_device("average", x.device, weights)
+    if x.dtype is not weights.dtype or x.dtype not in FLOATS:
+        return None
+    kept = tuple(a for a in range(x.ndim) if a not in axes)
+    at, given = (t.layout.permute((*kept, *axes)) for t in (x, weights))
+    rows, columns = prod(at.shape[: len(kept)]), prod(at.shape[len(kept) :])
+    if not rows * columns or columns > whole_rows.WHOLE_ROW:
+        return None
+    here = context(x.device)
+    side_by_side = not whole_rows.runs_along_rows(at, len(kept))
+    plan = here.plan(plans_rows.reduction, rows, columns, x.dtype.itemsize, contiguous=side_by_side)
+    if plan.merge is not None:
+        return None
+    shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes)
+    out, (dims, strides) = empty(shape, x.dtype, x.device), collapse(at.shape, at.strides, given.strides)
+    layout = len(dims or (1,)), layout_info(x.device, (*(dims or (1,)), *(strides[0] or (0,)), *(strides[1] or (0,))))
+    here.kernel(x.device, f"average_{x.dtype.short}").run(
+        plan.first, rows * columns, columns, *layout, x.address, weights.address, out.address
+    )
+    return out
 
 
 def _numbers(operation: str, x: Tensor) -> Tensor:
@@ -66,17 +100,45 @@ def cov(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True, correctio
     The divisor is the number of observations less `correction`. One variable has no axes in the result. Integers become
     float32.
     """
-    rows = _variables("cov", x, rowvar)
-    if y is not None:
-        more = _variables("cov", y, rowvar)
-        if more.shape[1] != rows.shape[1]:
-            raise ShapeError(f"cov: {rows.shape[1]} and {more.shape[1]} observations; give as many of each variable")
-        rows = concat([rows, more])
-    n = rows.shape[1]
-    freedom = n - real_float("cov", correction, "correction")
-    apart = wide(rows) - mean(wide(rows), axis=1, keepdims=True)
-    found = cast(matmul(apart, adjoint(apart)) / (freedom if freedom > 0 else 0.0), rows.dtype)
+    rows, freedom = _variables_of_both("cov", x, y, rowvar), real_float("cov", correction, "correction")
+    found = _of_few_variables(rows, freedom, correlates=False)
+    if found is None:
+        values = rows[0] if len(rows) == 1 else concat(rows)
+        apart = wide(values) - mean(wide(values), axis=1, keepdims=True)
+        found = cast(matmul(apart, adjoint(apart)) / _freedom(rows, freedom), values.dtype)
     return squeeze(found, axis=(0, 1)) if found.shape == (1, 1) else found
+
+
+def _freedom(rows: list[Tensor], correction: float) -> float:
+    n = rows[0].shape[1]
+    return n - correction if n > correction else 0.0
+
+
+def _of_few_variables(rows: list[Tensor], correction: float, *, correlates: bool) -> Tensor | None:
+    """Covariances or correlations of few elements in one launch."""
+    first, dtype, device = rows[0], rows[0].dtype, rows[0].device
+    count, n = first.shape[0] + (rows[1].shape[0] if len(rows) > 1 else 0), first.shape[1]
+    if dtype not in FLOATS or rows[-1].dtype is not dtype or rows[-1].device is not device or count > MOST_VARIABLES:
+        return None
+    if not 0 < count * count * n <= _FEW_PRODUCTS:
+        return None
+    out = empty((count, count), dtype, device)
+    steps = [word(s) for r in (first, rows[-1]) for s in r.strides]
+    run, plan = (
+        kernel(device, f"covariance_{dtype.short}").run,
+        context(device).plan(plans.one_block, count * count * n),
+    )
+    addresses = first.address, 0 if len(rows) == 1 else rows[-1].address, out.address
+    run(plan, count, first.shape[0], n, *steps, float(_freedom(rows, correction)), correlates, *addresses)
+    return out
+
+
+def _variables_of_both(operation: str, x: Tensor, y: Tensor | None, rowvar: bool) -> list[Tensor]:
+    rows = [_variables(operation, t, rowvar) for t in ((x,) if y is None else (x, y))]
+    if rows[0].shape[1] != rows[-1].shape[1]:
+        counts = " and ".join(str(r.shape[1]) for r in rows)
+        raise ShapeError(f"{operation}: {counts} observations; give as many of each variable")
+    return rows
 
 
 def _variables(operation: str, x: Tensor, rowvar: bool) -> Tensor:
@@ -91,6 +153,9 @@ def _variables(operation: str, x: Tensor, rowvar: bool) -> Tensor:
 @recorded
 def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> Tensor:
     """The correlations of variables, -1..1: their covariances, as `cov` has them, over their standard deviations."""
+    few = _of_few_variables(_variables_of_both("corrcoef", x, y, rowvar), 1.0, correlates=True)
+    if few is not None:
+        return squeeze(few, axis=(0, 1)) if few.shape == (1, 1) else few
     found = cov(x, y, rowvar=rowvar)
     if not found.ndim:
         return found / found
@@ -121,38 +186,92 @@ def histogram(
     """
     if weights is not None and as_tensor("histogram", weights).shape != as_tensor("histogram", x).shape:
         raise ShapeError(f"histogram: weights of shape {weights.shape} for {x.shape}; give one for each")
-    edges = _edges(as_tensor("histogram", x), bins, range)
-    values, count = reshape(cast(x, edges.dtype), -1), edges.size - 1
-    last = edges[-1]
-    inside = logical_and(less_equal(edges[0], values), less_equal(values, last))
-    place = clip(searchsorted(edges, values, side="right") - 1, None, count - 1)
-    place = where(inside, place, count)  # a bin more, for those outside
-    each = cast(inside, int64) if weights is None else reshape(weights, -1)
-    found = index_add(zeros((count + 1,), dtype=each.dtype, device=x.device), place, each)[:-1]
+    given, count, limits = _bins(as_tensor("histogram", x), bins, range)
+    if weights is None:
+        found, *made = _counted(x, given, count, *limits)
+        edges = made[0] if given is None else given
+    else:
+        edges = _even_edges(x, count, *limits) if given is None else given
+        found = _weights_within(cast(x, edges.dtype), edges, weights)
     if not density:
         return found, edges
     return found / (sum(cast(found, edges.dtype)) * (edges[1:] - edges[:-1])), edges
 
 
-def _edges(x: Tensor, bins: int | Shares, limits: tuple[float, float] | None) -> Tensor:
-    dtype = float64 if x.dtype.itemsize == 8 else float32
+def _bins(
+    x: Tensor, bins: int | Shares, limits: tuple[float, float] | None
+) -> tuple[Tensor | None, int, tuple[float, float]]:
+    """The edges where they are given or their steps can't be told apart, how many bins there are, and both ends."""
+    if isinstance(bins, Tensor):
+        same_device("histogram", x.device, bins)
     if isinstance(bins, Tensor | Sequence | np.ndarray):
         edges = bins if isinstance(bins, Tensor) else asarray(bins, dtype=float64, device=x.device)
-        if edges.ndim != 1 or edges.size < 2 or (edges[1:] < edges[:-1]).any():
+        if edges.ndim != 1 or edges.size < 2 or not _rise(edges):
             raise ShapeError("histogram: the edges of the bins; give two or more, in order")
-        return cast(edges, dtype)
+        return cast(edges, _edge_dtype(x)), edges.size - 1, (0.0, 0.0)
     count = normal_integer(bins, "histogram", "number of bins")
     if not 1 <= count < _TOO_MANY:
         raise ShapeError(f"histogram: {count} bins; use 1 or more, and fewer than 2**31")
-    if limits is not None:
-        low, high = _range(limits)
-    else:
-        low, high = (float(min(x)), float(max(x))) if x.size else (0.0, 1.0)
+    low, high = _range(limits) if limits is not None else _ends(x)
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ShapeError(f"histogram: range {low} to {high}; give a finite one with range=(low, high)")
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return upload(np.linspace(low, high, count + 1).astype(dtype.numpy), x.device)
+    low, high = (float(low), float(high)) if low < high else (low - 0.5, high + 0.5)
+    if 0 < (high - low) / count < inf:
+        return None, count, (low, high)
+    return _even_edges(x, count, low, high), count, (low, high)
+
+
+def _rise(edges: Tensor) -> bool:
+    """Whether none is below the one ahead of it; the host looks at few itself."""
+    if not are_few(edges.size):
+        return not (edges[1:] < edges[:-1]).any()
+    values = edges.numpy()
+    return not (values[1:] < values[:-1]).any()
+
+
+def _ends(x: Tensor) -> tuple[float, float]:
+    """The least and the largest element; the host looks at few itself."""
+    if not x.size:
+        return 0.0, 1.0
+    if not are_few(x.size):
+        return float(min(x)), float(max(x))
+    values = x.numpy().astype(np.float64)
+    return float(values.min()), float(values.max())
+
+
+def _edge_dtype(x: Tensor) -> DType:
+    return float64 if x.dtype.itemsize == 8 else float32
+
+
+def _even_edges(x: Tensor, count: int, low: float, high: float) -> Tensor:
+    return upload(np.linspace(low, high, count + 1).astype(_edge_dtype(x).numpy), x.device)
+
+
+@recorded
+def _counted(x: Tensor, given: Tensor | None, count: int, low: float, high: float) -> tuple[Tensor, ...]:
+    """How many elements each bin has, and the edges where they are not given."""
+    values, device = cast(x, _edge_dtype(x)), x.device
+    is_few = values.size <= fused.FEW and count <= MOST_BINS
+    work = values.size if values.size > count else count + 1
+    plan = context(device).plan(plans.one_block if is_few else plans_sort.counts, work)
+    found = empty((count,), int64, device) if is_few else zeros((count,), dtype=int64, device=device)
+    made = () if given is not None else (empty((count + 1,), values.dtype, device),)
+    addresses = (0 if given is None else packed(given).address, values.address, made[0].address if made else 0)
+    kernel(device, f"histogram_{values.dtype.short}").run(
+        plan, values.size, *strided(values.shape, values), count, low, (high - low) / count, high, *addresses,
+        found.address,
+    )  # fmt: skip
+    return (found, *made)
+
+
+def _weights_within(x: Tensor, edges: Tensor, weights: Tensor) -> Tensor:
+    """The sums of the weights of the elements in each bin."""
+    values, count = reshape(x, -1), edges.size - 1
+    inside = logical_and(less_equal(edges[0], values), less_equal(values, edges[-1]))
+    place = clip(searchsorted(edges, values, side="right") - 1, None, count - 1)
+    place = where(inside, place, count)  # a bin more, for those outside
+    each = reshape(weights, -1)
+    return index_add(zeros((count + 1,), dtype=each.dtype, device=x.device), place, each)[:-1]
 
 
 def _range(limits: object) -> tuple[float, float]:
@@ -165,13 +284,19 @@ def _range(limits: object) -> tuple[float, float]:
 @recorded
 def nansum(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The sum of what is no NaN along axes."""
-    return sum(_with("nansum", x, 0.0), axis=axis, keepdims=keepdims)
+    dtype = as_tensor("nansum", x).dtype
+    if dtype.is_float:
+        return _passing_over_nan("nansum", x, axis, keepdims)
+    return sum(where(isnan(x), 0.0, x) if dtype.is_complex else x, axis=axis, keepdims=keepdims)
 
 
 @recorded
 def nanmean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The mean of what is no NaN along axes; NaN where all are. Integers become float32."""
-    return _mean(_numbers("nanmean", x), axis, keepdims)
+    values = _numbers("nanmean", x)
+    if values.dtype.is_complex:
+        return _mean(values, axis, keepdims)
+    return _passing_over_nan("nanmean", values, axis, keepdims)
 
 
 @recorded
@@ -189,45 +314,43 @@ def nanstd(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims
 @recorded
 def nanmax(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The largest of what is no NaN along axes; NaN where all are."""
-    return _extreme("nanmax", x, axis, keepdims, largest=True)
+    if not as_tensor("nanmax", x).dtype.is_float:
+        return max(x, axis=axis, keepdims=keepdims)
+    return _passing_over_nan("nanmax", x, axis, keepdims)
 
 
 @recorded
 def nanmin(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The smallest of what is no NaN along axes; NaN where all are."""
-    return _extreme("nanmin", x, axis, keepdims, largest=False)
+    if not as_tensor("nanmin", x).dtype.is_float:
+        return min(x, axis=axis, keepdims=keepdims)
+    return _passing_over_nan("nanmin", x, axis, keepdims)
 
 
-def _with(operation: str, x: Tensor, number: float) -> Tensor:
-    """The tensor with a number in the place of NaN."""
-    dtype = as_tensor(operation, x).dtype
-    return where(isnan(x), number, x) if dtype.is_float or dtype.is_complex else x
-
-
-def _mean(values: Tensor, axis: Axes, keepdims: bool) -> Tensor:
-    total = sum(_with("nanmean", wide(values), 0.0), axis=axis, keepdims=keepdims)
-    return cast(total / _how_many(wide(values), axis, keepdims), values.dtype)
+def _passing_over_nan(op: str, x: Tensor, axis: Axes, keepdims: bool, *options: float, name: str = "") -> Tensor:
+    """The kernel's reduction, of float8 in float32."""
+    axes, dtype = normal_axes(axis, x.ndim, name or op), x.dtype
+    return cast(whole_rows.reduced(op, cast(x, float32) if dtype.itemsize == 1 else x, axes, keepdims, *options), dtype)
 
 
 def _variance(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, *, root: bool) -> Tensor:
     values = _numbers(operation, x)
-    apart = _with(operation, wide(values) - _mean(wide(values), axis, True), 0.0)
-    squares = sum(square(abs(apart)), axis=axis, keepdims=keepdims)
-    freedom = _how_many(wide(values), axis, keepdims) - real_float(operation, correction, "correction")
+    less = real_float(operation, correction, "correction")
+    if not values.dtype.is_complex:
+        return _passing_over_nan("nanvar", values, axis, keepdims, less, root, name=operation)
+    apart = values - _mean(values, axis, True)
+    squares = sum(square(abs(where(isnan(apart), 0.0, apart))), axis=axis, keepdims=keepdims)
+    freedom = _how_many(values, axis, keepdims) - less
     found = where(freedom > 0, squares / freedom, float("nan"))
-    return cast(sqrt(found) if root else found, part_of(values.dtype) if values.dtype.is_complex else values.dtype)
+    return sqrt(found) if root else found
+
+
+def _mean(values: Tensor, axis: Axes, keepdims: bool) -> Tensor:
+    """The mean of complex numbers that are no NaN."""
+    total = sum(where(isnan(values), 0.0, values), axis=axis, keepdims=keepdims)
+    return total / _how_many(values, axis, keepdims)
 
 
 def _how_many(values: Tensor, axis: Axes, keepdims: bool) -> Tensor:
-    """What is no NaN along axes, as floats."""
-    count = count_nonzero(logical_not(isnan(values)), axis=axis, keepdims=keepdims)
-    return cast(count, part_of(values.dtype) if values.dtype.is_complex else values.dtype)
-
-
-def _extreme(operation: str, x: Tensor, axis: Axes, keepdims: bool, *, largest: bool) -> Tensor:
-    chosen = max if largest else min
-    if not as_tensor(operation, x).dtype.is_float:
-        return chosen(x, axis=axis, keepdims=keepdims)
-    lowest = finfo(x.dtype).min if x.dtype is float8_e4m3 else float("-inf")  # which that has not
-    found = chosen(_with(operation, x, lowest if largest else -lowest), axis=axis, keepdims=keepdims)
-    return where(all(isnan(x), axis=axis, keepdims=keepdims), float("nan"), found)
+    """How many complex numbers are no NaN along axes, as floats."""
+    return cast(count_nonzero(logical_not(isnan(values)), axis=axis, keepdims=keepdims), part_of(values.dtype))

@@ -121,6 +121,9 @@ CASES = (
     Case(rk.linalg.eigvalsh, np.diag(whole(np.float32, 30))),
     Case(rk.linalg.solve, exact_square(5), whole(np.float64, 5, 3)),
     Case(rk.pad, floats(np.float16, 12, 15), 4, mode="reflect"),
+    Case(rk.interp, floats(np.float32, 700), np.arange(9, dtype=np.float32), whole(np.float32, 9)),
+    *(Case(f, floats(np.float64, 12, 15), axis=1) for f in (rk.gradient, rk.nanmax)),
+    Case(rk.nansum, whole(np.float16, 70, 90), axis=0),
     Case(rk.isclose, floats(np.float32, 700), floats(np.float32, 700)),
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rocmkern as rk
 from rocmkern.dtypes import DType
 from rocmkern.errors import ShapeError
-from rocmkern.ops import fused, linear, prepared, rows, scatter
+from rocmkern.ops import fused, linear, prepared, rows, scatter, small, statistics
 from tests.tensor.arrays import Array, arrays, assert_same, laid_out, relaid
 
 DTYPES = st.sampled_from([rk.uint8, rk.float16, rk.float32, rk.int64, rk.complex64, rk.complex128])
@@ -30,6 +30,8 @@ def as_of_many() -> Iterator[None]:
             patch.setattr(fused, name, 0)
         patch.setattr(rows, "WHOLE_ROW", 0)
         patch.setattr(linear, "_FEW_PRODUCTS", 0)
+        patch.setattr(statistics, "_FEW_PRODUCTS", 0)
+        patch.setattr(small, "FEW", 0)
         prepared.forget()
         yield
     prepared.forget()

@@ -52,7 +52,8 @@ def output(op: str, t: DType) -> DType:
 def state_bytes(op: str, t: DType) -> int:
     """The size of one part's state between the passes of a split reduction."""
     word = 8 if t.itemsize == 8 else 4
-    return {"argmin": 16, "argmax": 16, "logsumexp": 2 * word}.get(op, word)
+    special = {"argmin": 16, "argmax": 16, "logsumexp": 2 * word, "nanmean": 16, "nanvar": 8 + 2 * word}
+    return special.get(op, word)
 
 
 def _kernel(symbol: str, instance: str, *parameters: Parameter) -> KernelSpec:

@@ -42,12 +42,14 @@ def _qr(t: DType) -> KernelSpec:
 
 
 def _svd(t: DType) -> KernelSpec:
-    vectors = (result(name, t, nullable=True) for name in ("left", "right", "inverse"))
+    part, vectors = dtypes.part_of(t), (result(name, t, nullable=True) for name in ("left", "right", "inverse"))
     return _spec(
         f"small_svd_{t.short}", f"SVD({t.short})", *_sizes("bits", "rows", "columns", "kept"), scalar("a_row"),
         scalar("a_column"), scalar("rtol", dtypes.float64), source("a", t),
-        result("values", dtypes.part_of(t), nullable=True), *vectors, result("above", _U64, nullable=True),
-        Parameter("status", "inout", _U64),
+        result("values", part, nullable=True), *vectors, result("above", _U64, nullable=True), *_sizes("sides"),
+        scalar("b_row"), scalar("b_column"), source("b", t, nullable=True), result("x", t, nullable=True),
+        result("rest", part, nullable=True), result("condition", part, nullable=True),
+        scalar("inverted", dtypes.bool_), Parameter("status", "inout", _U64),
     )  # fmt: skip
 
 

@@ -1,0 +1,116 @@
+// The reductions that pass over NaN, in the form of reductions.hpp. Where nothing else is there a sum is 0, and all
+// others are NaN.
+#pragma once
+
+#include "reductions.hpp"
+
+namespace rk {
+
+template <typename T>
+struct Mean {
+    u64 count;
+    T sum;
+};
+
+// Squared distances from the mean of those they are of: two of these join by Chan's formula.
+template <typename T>
+struct Spread {
+    u64 count;
+    T mean;
+    T squares;
+};
+
+namespace reduction {
+
+template <typename T>
+struct nansum : sum<T> {
+    RK_DEVICE static total<T> element(T x, u64) {
+        const arith<T> value = widen(x);
+        return is_nan(value) ? 0 : value;
+    }
+};
+
+template <typename T>
+struct nanmean {
+    static constexpr bool idempotent = false;
+    static constexpr u32 in_flight = 1;  // choosing between states would spill them
+    using State = Mean<arith<T>>;
+    using Out = T;
+    RK_DEVICE static State identity() { return {0, 0}; }
+    RK_DEVICE static State element(T x, u64) {
+        const arith<T> value = widen(x);
+        const bool counts = !is_nan(value);
+        return {counts, counts ? value : 0};
+    }
+    RK_DEVICE static State join(const State &x, const State &y) { return {x.count + y.count, x.sum + y.sum}; }
+    RK_DEVICE static Out result(const State &state, u64) {
+        return narrow<T>(state.sum / static_cast<arith<T>>(state.count));
+    }
+};
+
+template <typename T, bool Largest>
+struct nan_extreme {
+    static constexpr bool idempotent = true;
+    static constexpr u32 in_flight = 4;
+    using State = arith<T>;
+    using Out = T;
+    RK_DEVICE static State identity() { return static_cast<State>(__builtin_nanf("")); }
+    RK_DEVICE static State element(T x, u64) { return widen(x); }
+    RK_DEVICE static State join(State x, State y) {
+        return is_nan(y) || (Largest ? x >= y : x <= y) ? x : y;
+    }
+    RK_DEVICE static Out result(State state, u64) { return narrow<T>(state); }
+};
+
+template <typename T>
+using nanmax = nan_extreme<T, true>;
+template <typename T>
+using nanmin = nan_extreme<T, false>;
+
+template <typename T>
+struct nanvar {
+    static constexpr bool idempotent = false;
+    static constexpr u32 in_flight = 1;
+    using Value = arith<T>;
+    using State = Spread<Value>;
+    RK_DEVICE static State identity() { return {0, 0, 0}; }
+    // An infinity is no distance from itself: NaN.
+    RK_DEVICE static State element(T x, u64) {
+        const Value value = widen(x);
+        const bool counts = !is_nan(value);
+        return {counts, counts ? value : 0, counts ? value - value : 0};
+    }
+    RK_DEVICE static State join(const State &x, const State &y) {
+        const u64 count = x.count + y.count;
+        const Value share = count == 0 ? 0 : static_cast<Value>(y.count) / static_cast<Value>(count);
+        const Value distance = y.mean - x.mean, weight = static_cast<Value>(x.count) * share;
+        // In this order what is empty adds 0, however far its mean of 0 is.
+        return {count, x.mean + distance * share, x.squares + y.squares + distance * (distance * weight)};
+    }
+    template <u32 Width>
+    RK_DEVICE static State pack(const Pack<T, Width> &pack, u64) {
+        u32 count = 0;
+        Value sum = 0, squares = 0;
+#pragma unroll
+        for (u32 j = 0; j < Width; ++j) {
+            const Value value = widen(pack.lane[j]);
+            count += is_nan(value) ? 0 : 1;
+            sum += is_nan(value) ? 0 : value;
+        }
+        const Value mean = count == 0 ? 0 : sum / static_cast<Value>(count);
+#pragma unroll
+        for (u32 j = 0; j < Width; ++j) {
+            const Value value = widen(pack.lane[j]), distance = is_nan(value) ? 0 : value - mean;
+            squares += distance * distance;
+        }
+        return {count, mean, squares};
+    }
+    RK_DEVICE static T variance(const State &state, f64 correction, bool root) {
+        const Value freedom = static_cast<Value>(static_cast<f64>(state.count) - correction);
+        const Value found = freedom > 0 ? state.squares / freedom : static_cast<Value>(__builtin_nanf(""));
+        return narrow<T>(root ? sqrt(found) : found);
+    }
+};
+
+}  // namespace reduction
+}  // namespace rk
