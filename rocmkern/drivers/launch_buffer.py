@@ -61,6 +61,10 @@ class Launch:
 
 def with_addresses(block: bytes, places: Sequence[int]) -> Callable[[Sequence[int]], bytes]:
     """What makes the block with addresses at these bytes of it."""
+    row = _row(places)
+    if row is not None:
+        packed, before, behind = row.pack, block[: places[0]], block[places[0] + row.size :]
+        return lambda addresses: before + packed(*addresses) + behind
     order = sorted(range(len(places)), key=places.__getitem__)
     starts = [places[number] for number in order]
     ends = [start + 8 for start in starts]
