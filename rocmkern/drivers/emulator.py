@@ -109,7 +109,9 @@ class EmulatorDriver:
         return self._pinned.contain(view)
 
     def memory_info(self) -> tuple[int, int]:
-        return self.info.total_memory - self._machine.arena.used, self.info.total_memory
+        arena = self._machine.arena
+        total = min(self.info.total_memory, arena.capacity)
+        return total - arena.used, total
 
     def view(self, address: int, nbytes: int) -> memoryview | None:
         return self._machine.view(address, nbytes)

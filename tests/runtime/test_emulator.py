@@ -309,6 +309,15 @@ def test_out_of_memory(device: Device) -> None:
     device.alloc(16).fill(1)
 
 
+def test_free_memory_is_what_can_be_had(device: Device) -> None:
+    """No more than the addresses reserved, which are a power of two below what the computer has."""
+    free, total = device.driver.memory_info()
+    reserved = len(device.driver._machine.arena.memory)  # type: ignore[attr-defined]  # of the emulator's driver
+    assert free <= total <= reserved
+    with pytest.raises(DeviceOutOfMemory, match=f"of {total} free"):
+        device.driver.alloc(total + 1)
+
+
 def test_checked_device_is_another_device() -> None:
     """`checked=True` and the name with `:checked` are one device, apart from the unchecked one; real ones have none."""
     device = rk.Device("emulator:gfx942", checked=True)
