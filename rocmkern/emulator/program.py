@@ -61,7 +61,7 @@ class Heat:
         return True
 
 
-HOT_S = 0.1  # seconds in tier 0 before which compiling never pays; a kernel then runs 4 to 6 times as fast
+HOT_S = 0.1  # seconds in tier 0 before which compiling never pays; a kernel then runs 2 to 4 times as fast
 HOT_S_PER_INSTRUCTION = 2e-3  # in each version of a block that ran: about what compiling it takes
 LOOK_S = 0.05  # between two looks for what runs outside compiled code
 S_PER_INSTRUCTION = 2e-8  # of a wave, in tier 0
