@@ -164,6 +164,7 @@ def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> T
     return found if found.dtype.is_complex else clip(found, -1.0, 1.0)
 
 
+@recorded
 def percentile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """`quantile` of percentages, 0..100."""
     return quantiles("percentile", x, q, 100, axis, keepdims)

@@ -49,7 +49,7 @@ def passing_over_nan(op: str, x: Array, correction: float) -> Array:
 @BY_FLOAT
 def test_what_passes_over_nan(device: Device, op: str, t: DType) -> None:
     """Of whole packs, of columns, of rows shorter than a team; in one launch, and in parts, the last a short one."""
-    for x in (rows_with_nan(t, 128), rows_with_nan(t, 43)[:, ::-1], rows_with_nan(t, 24).T.copy().T):
+    for x in (rows_with_nan(t, 64), rows_with_nan(t, 43)[:, ::-1], rows_with_nan(t, 24).T.copy().T):
         rows, cols = x.shape
         for root in (False, True) if op == "nanvar" else (False,):
             options = (1.0, root) if op == "nanvar" else ()

@@ -58,7 +58,7 @@ def test_one_launch(name: str) -> None:
     assert launches(lambda: rk.trapezoid(x)) == 2
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.data(), FLOATS)
 def test_slopes_and_areas_round_as_in_numpy(draw: st.DataObject, dtype: rk.DType) -> None:
     """Each step, of short floats in float32, along any axis of any layout."""
@@ -119,7 +119,7 @@ def check_what_passes_over_nan(t: rk.Tensor, x: Array) -> None:
             np.testing.assert_allclose(found, want, rtol=8 * epsilon, atol=16 * epsilon, err_msg=f"{name} {axis}")
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.data(), FLOATS)
 def test_what_passes_over_nan_in_any_layout(draw: st.DataObject, dtype: rk.DType) -> None:
     """Along rows, columns and all, with any elements missing."""
@@ -172,7 +172,7 @@ def of_matrices(t: rk.Tensor) -> list[Callable[[], Any]]:
     ]
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(st.data(), st.sampled_from([rk.float32, rk.float64]), st.sampled_from([(3, 5), (5, 3), (4, 4), (1, 6)]))
 def test_few_and_many_agree(draw: st.DataObject, dtype: rk.DType, shape: tuple[int, int]) -> None:
     """The one launch gives what the composition gives."""
