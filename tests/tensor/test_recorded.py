@@ -91,7 +91,8 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.scatter_add(o.x, o.each, o.y), lambda o: rk.concat([o.x, o.each], axis=1),
     lambda o: rk.stack((o.x, o.y)), lambda o: rk.pad(o.x, 1), lambda o: rk.inner(o.x, o.y),
     lambda o: rk.isclose(o.x, o.y, atol=0.5), lambda o: rk.nan_to_num(o.z / o.x), lambda o: rk.dot(o.x, o.row),
-    lambda o: rk.median(o.x, axis=0), lambda o: rk.quantile(o.x, 0.3), lambda o: rk.kron(o.x, o.three),
+    lambda o: rk.median(o.x, axis=0), lambda o: rk.quantile(o.x, 0.3), lambda o: rk.percentile(o.x, 30),
+    lambda o: rk.kron(o.x, o.three),
     lambda o: rk.einsum("ij,kj->ki", o.x, o.z), lambda o: put(o.x, (o.each[0] % 3, o.each[1]), 2.5),
     lambda o: put(o.z, (slice(None), o.each[1, :2]), o.y[:, :2]),
     lambda o: rk.where(o.x, o.each, 2.5), lambda o: put(o.x, o.three > 0, o.row),
@@ -110,7 +111,8 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.hstack((o.x, o.x)), lambda o: rk.vstack((o.x, o.row)), lambda o: rk.linalg.norm(o.x, 1, axis=(1, 0)),
     lambda o: rk.linalg.cond(o.square), lambda o: rk.linalg.lstsq(o.x, o.x),
     lambda o: rk.nonzero(o.each), lambda o: o.z[o.three > 0], lambda o: rk.unique_all(o.each),
-    lambda o: rk.unique_values(o.z),
+    lambda o: rk.unique_values(o.z), lambda o: rk.polyval(o.three, o.x),
+    lambda o: rk.unravel_index(o.each % 12, (3, 4)), lambda o: rk.histogram(o.x, 4, range=(-1, 1)),
 )  # fmt: skip
 
 
