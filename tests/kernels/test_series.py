@@ -64,9 +64,9 @@ def test_areas(device: Device, t: DType) -> None:
 
 @pytest.mark.parametrize("t", reduce.FLOATS, ids=lambda t: t.short)
 def test_values_between(device: Device, t: DType) -> None:
-    """NumPy's in float64, rounded: at places, between, beyond, at NaN; of infinities and equal places; of one place."""
+    """NumPy's in float64, rounded: at places, between, beyond, at NaN; of infinities, of equal places, of one place."""
     places = np.array([-4.0, -1.0, 0.0, 0.0, 2.0, 5.0], t.numpy)
-    pairs = np.array([[1.0, np.inf, 3.0, -2.0, 0.3, 0.7], [0.0, 2.0, -np.inf, 1.0, 1.0, -3.0]], t.numpy)
+    pairs = np.array([[1.0, np.inf, 3.0, -2.0, 0.3, 0.7], [np.inf, np.inf, -np.inf, 1.0, 1.0, -3.0]], t.numpy)
     x = np.append(np.linspace(-6, 6, 33), [np.nan, np.inf, -np.inf]).astype(t.numpy)
     wide, known, heights = (a.astype(np.float64) for a in (x, places, pairs))
     for n in (6, 2, 1):
