@@ -194,9 +194,7 @@ def histogram(
     else:
         edges = _even_edges(x, count, *limits) if given is None else given
         found = _weights_within(cast(x, edges.dtype), edges, weights)
-    if not density:
-        return found, edges
-    return found / (sum(cast(found, edges.dtype)) * (edges[1:] - edges[:-1])), edges
+    return _shares(found, edges) if density else found, edges
 
 
 def _bins(
@@ -265,6 +263,13 @@ def _counted(x: Tensor, given: Tensor | None, count: int, low: float, high: floa
     return (found, *made)
 
 
+@recorded
+def _shares(found: Tensor, edges: Tensor) -> Tensor:
+    """What each bin has of the whole, over its width."""
+    return found / (sum(cast(found, edges.dtype)) * (edges[1:] - edges[:-1]))
+
+
+@recorded
 def _weights_within(x: Tensor, edges: Tensor, weights: Tensor) -> Tensor:
     """The sums of the weights of the elements in each bin."""
     values, count = reshape(x, -1), edges.size - 1
