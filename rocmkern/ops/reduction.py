@@ -17,12 +17,13 @@ from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.rows import IDENTITY, of_whole_rows, reduced, scanned
+from rocmkern.ops.rows import IDENTITY, WHOLE_ROW, of_whole_rows, reduced, scanned
 from rocmkern.ops.rows_binary import divide, multiply, not_equal, subtract
 from rocmkern.ops.rows_unary import sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
 
+_MANY_PIECES: Final = 64  # of WHOLE_ROW elements, which count by themselves
 _SHORT_LINE: Final = 256  # complex numbers that a thread multiplies one after the other
 
 
@@ -54,6 +55,8 @@ def wide(x: Tensor) -> Tensor:
 def sum(x: Tensor, /, axis: Axes = None, *, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The sum along axes, by default all: of integers in 64 bits, of f16 and bf16 carried in f32 and rounded once."""
     wanted = _total_dtype("sum", x, dtype)
+    if x.dtype is bool_ and wanted is int64:
+        return _counted(x, normal_axes(axis, x.ndim, "sum"), keepdims)
     return _reduce("sum", cast(x, wanted), normal_axes(axis, x.ndim, "sum"), keepdims)
 
 
@@ -143,12 +146,31 @@ def _indexed(op: str, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
 def count_nonzero(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """How many values along axes are other than zero, as int64."""
     axes = normal_axes(axis, as_tensor("count_nonzero", x).ndim, "count_nonzero")
-    if not x.dtype.is_complex:
-        symbol = f"count_non_zeros_u{x.dtype.bits}"
-        found = of_whole_rows(symbol, x, axes, keepdims, int64, x.dtype.nonzero_bits)
-        if found is not None:
-            return found
-    return sum(not_equal(x, 0), axis=axes, keepdims=keepdims)
+    return _counted(not_equal(x, 0) if x.dtype.is_complex else x, axes, keepdims)
+
+
+def _counted(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """How many real values are other than zero: of long rows by pieces, as the like of the tensor in int64 takes up to
+    eight times its memory.
+    """
+    symbol, bits = f"count_non_zeros_u{x.dtype.bits}", x.dtype.nonzero_bits
+    found = of_whole_rows(symbol, x, axes, keepdims, int64, bits)
+    if found is not None:
+        return found
+    kept, columns = [a for a in range(x.ndim) if a not in axes], product(x.shape[a] for a in axes)
+    pieces = columns // WHOLE_ROW
+    if x.size and pieces >= _MANY_PIECES:
+        rows = packed(reshape(permute_dims(x, (*kept, *axes)), (-1, columns)))
+        covered = pieces * WHOLE_ROW
+        whole = reshape(rows.view(rows.layout.narrow(1, 0, covered)), (-1, pieces, WHOLE_ROW))
+        counts = of_whole_rows(symbol, whole, (2,), False, int64, bits)
+        if counts is not None:
+            rest = _counted(rows.view(rows.layout.narrow(1, covered, columns - covered)), (1,), True)
+            total = reduced("sum", concat([counts, rest], axis=1), (1,), False)
+            shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes)
+            return reshape(total, shape)
+    truth = x if x.dtype is bool_ else not_equal(x, 0)
+    return _reduce("sum", cast(truth, int64), axes, keepdims)
 
 
 @recorded

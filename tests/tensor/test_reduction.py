@@ -198,3 +198,17 @@ def test_diff_equals_numpy(dtype: DType, data: st.DataObject) -> None:
     joined = rk.diff(t, axis=axis, prepend=t, append=t)
     assert_same(joined, np.diff(wide, axis=axis, prepend=wide, append=wide), dtype, ulp=1)
     assert_same(rk.diff(t, axis=axis, n=0, prepend=t), np.diff(wide, axis=axis, n=0, prepend=wide), dtype)
+
+
+def test_truth_is_counted_without_its_like_in_int64() -> None:
+    """Of long rows too, along either axis of a transposed mask and with a rest behind whole pieces."""
+    n = (1 << 20) + 5
+    mask = np.random.default_rng(0).random((2, n)) < 0.5
+    t, turned = rk.asarray(mask), rk.asarray(np.ascontiguousarray(mask.T)).T
+    with rk.Trace() as trace:
+        for x in (t, turned):
+            assert rk.sum(x, axis=1).tolist() == mask.sum(1).tolist()
+            assert rk.count_nonzero(x, axis=1, keepdims=True).tolist() == mask.sum(1, keepdims=True).tolist()
+        assert int(rk.sum(t)) == mask.sum() and rk.sum(t).dtype is rk.int64
+        assert int(rk.count_nonzero(t.astype(rk.uint8))) == mask.sum()
+    assert "cast_bool_i64" not in {row.kernel for row in trace.totals()}
