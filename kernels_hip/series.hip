@@ -5,16 +5,10 @@
 
 namespace rk {
 
-// f16 and bf16 round after each step, as NumPy does.
-template <typename T>
-RK_DEVICE arith<T> rounded(arith<T> x) {
-    return widen(narrow<T>(x));
-}
-
 // Half the difference of both neighbours over `spacing`, at the ends of an axis of length n that to the one. `right`
-// elements of the result lie between neighbours, `step` ones of inp; `twice` is 2·spacing.
+// elements of the result lie between neighbours, `step` ones of inp. Short floats are rounded once.
 template <typename T, u32 Width>
-RK_DEVICE void slopes(const Space &space, u64 n, u64 right, u64 step, T spacing, T twice, const T *inp, T *out) {
+RK_DEVICE void slopes(const Space &space, u64 n, u64 right, u64 step, arith<T> spacing, const T *inp, T *out) {
     using Elements = Pack<T, Width>;
 #pragma unroll 1
     for (u64 i = Width * global_thread(); i < space.numel; i += Width * global_threads()) {
@@ -24,11 +18,11 @@ RK_DEVICE void slopes(const Space &space, u64 n, u64 right, u64 step, T spacing,
         const bool is_first = place == 0, is_last = place == n - 1;
         const auto later = *reinterpret_cast<const Elements *>(at + (is_last ? 0 : step));
         const auto earlier = *reinterpret_cast<const Elements *>(at - (is_first ? 0 : step));
-        const arith<T> distance = widen(is_first || is_last ? spacing : twice);
+        const arith<T> distance = is_first || is_last ? spacing : 2 * spacing;
         Elements found;
 #pragma unroll
         for (u32 j = 0; j < Width; ++j) {
-            found.lane[j] = narrow<T>(rounded<T>(widen(later.lane[j]) - widen(earlier.lane[j])) / distance);
+            found.lane[j] = narrow<T>((widen(later.lane[j]) - widen(earlier.lane[j])) / distance);
         }
         *reinterpret_cast<Elements *>(out + i) = found;
     }
@@ -36,13 +30,13 @@ RK_DEVICE void slopes(const Space &space, u64 n, u64 right, u64 step, T spacing,
 
 // Elements side by side that lie between neighbours go in packs.
 template <typename T>
-RK_DEVICE void gradient(const Space &space, u64 n, u64 right, u64 step, T spacing, T twice, const T *inp, T *out) {
+RK_DEVICE void gradient(const Space &space, u64 n, u64 right, u64 step, arith<T> spacing, const T *inp, T *out) {
     constexpr u32 width = is_short_float<T> ? 4 : vector_bytes / sizeof(T);
     const bool are_aligned = is_aligned(inp, width * sizeof(T)) && is_aligned(out, width * sizeof(T));
     if (space.info == nullptr && right % width == 0 && are_aligned) {
-        slopes<T, width>(space, n, right, step, spacing, twice, inp, out);
+        slopes<T, width>(space, n, right, step, spacing, inp, out);
     } else {
-        slopes<T, 1>(space, n, right, step, spacing, twice, inp, out);
+        slopes<T, 1>(space, n, right, step, spacing, inp, out);
     }
 }
 
@@ -53,15 +47,15 @@ RK_DEVICE void areas(const Space &space, u64 y_step, u64 x_step, bool are_places
 #pragma unroll 1
     for (u64 i = global_thread(); i < space.numel; i += global_threads()) {
         const auto at = space.offsets<2>(i);
-        arith<T> distance = widen(dx);
+        T distance = dx;
         if (x != nullptr) {
-            distance = widen(x[at.of[1]]);
+            distance = x[at.of[1]];
             if (are_places) {
-                distance = rounded<T>(widen(x[at.of[1] + x_step]) - distance);
+                distance = x[at.of[1] + x_step] - distance;
             }
         }
-        const arith<T> height = rounded<T>(widen(y[at.of[0]]) + widen(y[at.of[0] + y_step]));
-        out[i] = narrow<T>(rounded<T>(height * distance) / 2);
+        const T height = y[at.of[0]] + y[at.of[0] + y_step];
+        out[i] = height * distance / 2;
     }
 }
 
@@ -138,7 +132,7 @@ RK_DEVICE T horner(T y, T x, T p) {
     } else if constexpr (is_complex<T>) {
         return plus(product(y, x), p);
     } else if constexpr (is_float<T>) {
-        return narrow<T>(rounded<T>(widen(y) * widen(x)) + widen(p));
+        return narrow<T>(widen(narrow<T>(widen(y) * widen(x))) + widen(p));
     } else {
         return add(multiply(y, x), p);
     }
@@ -182,8 +176,8 @@ RK_DEVICE void unravel_index(const Space &space, u64 axes, const u64 *lengths, c
 }
 
 #define GRADIENT(T)                                                                                               \
-    RK_KERNEL gradient_##T(RK_LAYOUT, u64 n, u64 right, u64 step, T spacing, T twice, const T *inp, T *out) {     \
-        gradient<T>({numel, num_dims, info}, n, right, step, spacing, twice, inp, out);                           \
+    RK_KERNEL gradient_##T(RK_LAYOUT, u64 n, u64 right, u64 step, f64 spacing, const T *inp, T *out) {            \
+        gradient<T>({numel, num_dims, info}, n, right, step, static_cast<arith<T>>(spacing), inp, out);           \
     }
 #define AREAS(T)                                                                                                  \
     RK_KERNEL areas_##T(RK_LAYOUT, u64 y_step, u64 x_step, bool are_places, T dx, const T *y, const T *x, T *out) { \

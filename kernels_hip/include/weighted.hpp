@@ -18,7 +18,7 @@ struct Weighted {
     }
 };
 
-// out[row] = Σ w·x / Σ w, of which products and sums are rounded to T: info is the dims and the strides of both.
+// out[row] = Σ w·x / Σ w, of short floats rounded once: info is the dims and the strides of both.
 template <typename T>
 RK_DEVICE void average(u64 numel, u64 cols, u64 num_dims, const u64 *info, const T *x, const T *weights, T *out) {
     using Op = Weighted<T>;
@@ -34,14 +34,11 @@ RK_DEVICE void average(u64 numel, u64 cols, u64 num_dims, const u64 *info, const
                     at = strided_offsets<2>(row * cols + i, numel, num_dims, info, info + num_dims);
                 }
                 const arith<T> weight = widen(weights[at.of[1]]);
-                const T product = narrow<T>(widen(x[at.of[0]]) * weight);
-                state = Op::join(state, State{widen(product), weight});
+                state = Op::join(state, State{widen(x[at.of[0]]) * weight, weight});
             }
             return state;
         },
-        [&](u64 row, const State &state) {
-            out[row] = narrow<T>(widen(narrow<T>(state.total)) / widen(narrow<T>(state.weight)));
-        });
+        [&](u64 row, const State &state) { out[row] = narrow<T>(state.total / state.weight); });
 }
 
 }  // namespace rk

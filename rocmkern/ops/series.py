@@ -83,7 +83,7 @@ def gradient(x: Tensor, /, spacing: float = 1.0, *, axis: Axes = None) -> Tensor
     values = x if as_tensor("gradient", x).dtype.is_complex else as_floats("gradient", x)
     step = real_float("gradient", spacing, "spacing")
     axes = normal_axes(axis, x.ndim, "gradient")
-    found = tuple(cast(_slopes(wide(values), at, step), values.dtype) for at in axes)
+    found = tuple(_slopes(values, at, step) for at in axes)
     return found[0] if len(found) == 1 else found
 
 
@@ -93,11 +93,10 @@ def _slopes(x: Tensor, at: int, spacing: float) -> Tensor:
     n, dtype, out = x.shape[at], x.dtype, empty(x.shape, x.dtype, x.device)
     if n < 2:
         raise ShapeError(f"gradient: axis {at} of length {n}; it takes 2 elements or more")
-    steps = [encode(number, dtype) for number in (spacing, 2 * spacing)]
     right, width = prod(x.shape[at + 1 :]), 2 if dtype.itemsize == 8 else 4
     units = x.size // width if x.is_contiguous and right % width == 0 else x.size
     kernel(x.device, f"gradient_{dtype.short}")(
-        units, x.size, *strided(x.shape, x), n, right, word(x.strides[at]), *steps, x.address, out.address
+        units, x.size, *strided(x.shape, x), n, right, word(x.strides[at]), spacing, x.address, out.address
     )
     return out
 

@@ -58,9 +58,10 @@ def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, k
         weights = reshape(weights, tuple(n if a == axes[0] else 1 for a, n in enumerate(x.shape)))
     values, given = _numbers("average", x), _numbers("average", weights)
     dtype = promote(values.dtype, given.dtype)
-    points, each = wide(values), broadcast_to(wide(cast(given, dtype)), x.shape)
+    points, each = cast(values, dtype), broadcast_to(cast(given, dtype), x.shape)
     found = _weighted(points, each, axes, keepdims)
     if found is None:
+        points, each = wide(points), wide(each)
         found = sum(points * each, axis=axes, keepdims=keepdims) / sum(each, axis=axes, keepdims=keepdims)
     return cast(found, dtype)
 

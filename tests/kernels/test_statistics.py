@@ -68,13 +68,13 @@ def test_what_passes_over_nan(device: Device, op: str, t: DType) -> None:
 
 @BY_FLOAT
 def test_averages(device: Device, t: DType) -> None:
-    """Products and both sums round to the dtype; the weights' strides are their own, and 0 where they are shared."""
+    """Short floats round once; the weights' strides are their own, and 0 where they are shared."""
     x = np.random.default_rng(2).integers(-8, 9, (6, 40)).astype(t.numpy)[::-1]
     weights = np.random.default_rng(3).integers(1, 5, 40).astype(t.numpy)
     for cols, given in ((40, np.broadcast_to(weights, x.shape)), (1, np.ones((6, 40), t.numpy))):
         rows, out = x.size // cols, np.zeros(x.size // cols, t.numpy)
         run(device, f"average_{t.short}", x.size, cols, 2, layout(x, given), x, given, out, grid=2, block=(16, 4))
-        products = (x * given).astype(WIDE).reshape(rows, cols).sum(1)
+        products = (x.astype(WIDE) * given.astype(WIDE)).reshape(rows, cols).sum(1)
         assert_near(out, products / given.astype(WIDE).reshape(rows, cols).sum(1), t, slack=2)
     flat, ones, out = np.ascontiguousarray(x), np.ones((6, 40), t.numpy), np.zeros(6, t.numpy)
     run(device, f"average_{t.short}", x.size, 40, 0, None, flat, ones, out, grid=1, block=(64, 1))

@@ -29,9 +29,7 @@ def _spec(name: str, t: DType, *parameters: Parameter) -> KernelSpec:
 
 def _gradient(t: DType) -> KernelSpec:
     sizes = map(scalar, ("n", "right", "step"))
-    return _spec(
-        "gradient", t, *sizes, scalar("spacing", t), scalar("twice", t), source("inp", t), result("out", t)
-    )  # fmt: skip
+    return _spec("gradient", t, *sizes, scalar("spacing", _F64), source("inp", t), result("out", t))
 
 
 def _areas(t: DType) -> KernelSpec:
@@ -64,7 +62,7 @@ FAMILY: Final = Family(
     "slopes and areas along an axis, values between known ones, polynomials, coordinates",
     (
         *map(_gradient, FLOATS),
-        *map(_areas, FLOATS),
+        *map(_areas, (dtypes.float32, dtypes.float64)),
         *map(_interp, reduce.FLOATS),
         *map(_polyval, (*by_size(dtypes.REAL), *dtypes.COMPLEX)),
         *map(_unravel_index, by_size(INTEGERS)),
