@@ -44,9 +44,9 @@ class Layout:
         reach = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
         return self.offset + sum(r for r in reach if r < 0), self.offset + sum(r for r in reach if r > 0) + 1
 
-    def permute(self, axes: Sequence[int]) -> Layout:
-        """The axes in a new order. Raises ShapeError unless `axes` names each axis once."""
-        order = normal_axes(axes, self.ndim, "permute_dims")
+    def permute(self, axes: Sequence[int] | None) -> Layout:
+        """The axes in a new order, by default reversed. Raises ShapeError unless `axes` names each axis once."""
+        order = normal_axes(range(self.ndim)[::-1] if axes is None else axes, self.ndim, "permute_dims")
         if len(order) != self.ndim:
             raise ShapeError(f"permute_dims: axes {axes} for {self.ndim} dimensions; name each axis once")
         return made(tuple(self.shape[a] for a in order), tuple(self.strides[a] for a in order), self.offset)

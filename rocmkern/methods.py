@@ -5,87 +5,135 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import rocmkern
-from rocmkern.dtypes import DType
+from rocmkern.dtypes import DType, float64
+from rocmkern.errors import ArgumentError
+from rocmkern.layout import normal_integer
 
 if TYPE_CHECKING:
     from rocmkern.layout import Axes
     from rocmkern.tensor import Operand, Tensor
 
 
-# Reductions
+# Reductions. NumPy's functions of these names call them, with an `out` of None.
 
 
-def sum(x: Tensor, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False) -> Tensor:
+def sum(
+    x: Tensor, axis: Axes = None, dtype: DType | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
     """`rocmkern.sum` of the tensor."""
+    _refuse_out("sum", out)
     return rocmkern.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def prod(x: Tensor, axis: Axes = None, dtype: DType | None = None, *, keepdims: bool = False) -> Tensor:
+def prod(
+    x: Tensor, axis: Axes = None, dtype: DType | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
     """`rocmkern.prod` of the tensor."""
+    _refuse_out("prod", out)
     return rocmkern.prod(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def mean(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+def mean(
+    x: Tensor, axis: Axes = None, dtype: DType | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
     """`rocmkern.mean` of the tensor."""
-    return rocmkern.mean(x, axis=axis, keepdims=keepdims)
+    _refuse_out("mean", out)
+    return rocmkern.mean(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def var(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """`rocmkern.var` of the tensor."""
-    return rocmkern.var(x, axis=axis, correction=correction, keepdims=keepdims)
+def var(
+    x: Tensor,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    out: None = None,
+    ddof: float | None = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Tensor:
+    """`rocmkern.var` of the tensor, in the dtype given."""
+    _refuse_out("var", out)
+    values = x if dtype is None else x.astype(dtype)
+    return rocmkern.var(values, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof)
 
 
-def std(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """`rocmkern.std` of the tensor."""
-    return rocmkern.std(x, axis=axis, correction=correction, keepdims=keepdims)
+def std(
+    x: Tensor,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    out: None = None,
+    ddof: float | None = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Tensor:
+    """`rocmkern.std` of the tensor, in the dtype given."""
+    _refuse_out("std", out)
+    values = x if dtype is None else x.astype(dtype)
+    return rocmkern.std(values, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof)
 
 
-def min(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+def min(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
     """`rocmkern.min` of the tensor."""
+    _refuse_out("min", out)
     return rocmkern.min(x, axis=axis, keepdims=keepdims)
 
 
-def max(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+def max(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
     """`rocmkern.max` of the tensor."""
+    _refuse_out("max", out)
     return rocmkern.max(x, axis=axis, keepdims=keepdims)
 
 
-def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def argmin(x: Tensor, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Tensor:
     """`rocmkern.argmin` of the tensor."""
+    _refuse_out("argmin", out)
     return rocmkern.argmin(x, axis=axis, keepdims=keepdims)
 
 
-def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def argmax(x: Tensor, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Tensor:
     """`rocmkern.argmax` of the tensor."""
+    _refuse_out("argmax", out)
     return rocmkern.argmax(x, axis=axis, keepdims=keepdims)
 
 
-def any(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+def any(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
     """`rocmkern.any` of the tensor."""
+    _refuse_out("any", out)
     return rocmkern.any(x, axis=axis, keepdims=keepdims)
 
 
-def all(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
+def all(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
     """`rocmkern.all` of the tensor."""
+    _refuse_out("all", out)
     return rocmkern.all(x, axis=axis, keepdims=keepdims)
 
 
-def cumsum(x: Tensor, axis: int | None = None, dtype: DType | None = None) -> Tensor:
+def cumsum(x: Tensor, axis: int | None = None, dtype: DType | None = None, out: None = None) -> Tensor:
     """`rocmkern.cumulative_sum` along an axis, or of the flat tensor without one."""
+    _refuse_out("cumsum", out)
     return rocmkern.cumulative_sum(x.ravel() if axis is None else x, axis=axis, dtype=dtype)
 
 
-def cumprod(x: Tensor, axis: int | None = None, dtype: DType | None = None) -> Tensor:
+def cumprod(x: Tensor, axis: int | None = None, dtype: DType | None = None, out: None = None) -> Tensor:
     """`rocmkern.cumulative_prod` along an axis, or of the flat tensor without one."""
+    _refuse_out("cumprod", out)
     return rocmkern.cumulative_prod(x.ravel() if axis is None else x, axis=axis, dtype=dtype)
+
+
+def _refuse_out(operation: str, out: object) -> None:
+    if out is not None:
+        raise ArgumentError(
+            f"{operation}: out={type(out).__name__}; results are new tensors, write one by out[...] = result"
+        )
 
 
 # Shapes
 
 
-def transpose(x: Tensor, *axes: int | tuple[int, ...]) -> Tensor:
+def transpose(x: Tensor, *axes: int | tuple[int, ...] | None) -> Tensor:
     """The axes in a new order, or all reversed where none is named; a view."""
-    return x.permute(*axes) if axes else x.permute(tuple(range(x.ndim))[::-1])
+    return rocmkern.permute_dims(x, None if not axes else axes[0] if len(axes) == 1 else axes)  # type: ignore[arg-type]
 
 
 def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
@@ -95,7 +143,7 @@ def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
 
 def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """Without the named axes of length 1, by default all of them; a view."""
-    return rocmkern.squeeze(x, tuple(i for i, n in enumerate(x.shape) if n == 1) if axis is None else axis)
+    return rocmkern.squeeze(x, axis)
 
 
 def ravel(x: Tensor) -> Tensor:
@@ -131,14 +179,23 @@ def conj(x: Tensor) -> Tensor:
     return rocmkern.conj(x)
 
 
-def clip(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+def clip(x: Tensor, min: Operand | None = None, max: Operand | None = None, out: None = None) -> Tensor:
     """`rocmkern.clip` of the tensor."""
+    _refuse_out("clip", out)
     return rocmkern.clip(x, min, max)
 
 
-def round(x: Tensor) -> Tensor:
-    """`rocmkern.round` of the tensor."""
-    return rocmkern.round(x)
+def round(x: Tensor, decimals: int = 0, out: None = None) -> Tensor:
+    """`rocmkern.round` of the tensor, to so many decimal places: before the point if negative."""
+    _refuse_out("round", out)
+    places = normal_integer(decimals, "round", "decimals")
+    is_exact = x.dtype.kind in ("bool", "signed", "unsigned")
+    if places == 0 or (is_exact and places > 0):
+        return rocmkern.round(x)
+    scale = 10.0 ** abs(places)
+    if is_exact:
+        return (rocmkern.round(x.astype(float64) / scale) * scale).astype(x.dtype)
+    return rocmkern.round(x * scale) / scale if places > 0 else rocmkern.round(x / scale) * scale
 
 
 def dot(x: Tensor, other: Tensor) -> Tensor:

@@ -90,7 +90,9 @@ def methods(kind: type, names: list[str]) -> list[str]:
 
 def of_tensor() -> list[str]:
     """What a tensor has beside operators and the standard's attributes."""
-    return methods(rk.Tensor, [n for n, f in vars(tensor_methods).items() if inspect.isfunction(f)])
+    return methods(
+        rk.Tensor, [n for n, f in vars(tensor_methods).items() if inspect.isfunction(f) and n in vars(rk.Tensor)]
+    )
 
 
 def of_generator() -> list[str]:

@@ -299,7 +299,7 @@ def linspace(
     start: int | float | complex,
     stop: int | float | complex,
     /,
-    num: int,
+    num: int = 50,
     *,
     dtype: DType | None = None,
     device: DeviceLike = None,

@@ -63,8 +63,8 @@ def _reshaped(x: Tensor, shape: Shape) -> Tensor:
     return x.view(layout)
 
 
-def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
-    """The axes in a new order, a view."""
+def permute_dims(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
+    """The axes in a new order, or all reversed where none is named; a view."""
     return as_tensor("permute_dims", x).view(x.layout.permute(axes))
 
 
@@ -100,9 +100,10 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     return x.view(layout)
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
-    """Without the named axes, each of length 1; a view."""
-    return as_tensor("squeeze", x).view(x.layout.squeeze(normal_axes(axis, x.ndim, "squeeze")))
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
+    """Without the named axes, each of length 1, or without all such where none is named; a view."""
+    ones = [a for a, n in enumerate(as_tensor("squeeze", x).shape) if n == 1] if axis is None else axis
+    return x.view(x.layout.squeeze(normal_axes(ones, x.ndim, "squeeze")))
 
 
 def broadcast_to(x: Tensor, /, shape: int | Sequence[int]) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Final
 
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
-from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.errors import ArgumentRangeError, DTypeError, ShapeError
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
@@ -174,22 +174,39 @@ def _counted(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 
 
 @recorded
-def mean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-    """The mean along axes; of integers as float32, NaN of nothing."""
+def mean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
+    """The mean along axes, in its dtype or the one given; of integers as float32, NaN of nothing."""
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if not (wanted.is_float or wanted.is_complex):
+            raise DTypeError(f"mean: dtype {wanted.name}; name a float or complex dtype and convert the result")
+        x = cast(as_tensor("mean", x), wanted)
     values = x if as_tensor("mean", x).dtype.is_complex else as_floats("mean", x)
     return _reduce("mean", values, normal_axes(axis, x.ndim, "mean"), keepdims)
 
 
 @recorded
-def var(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The mean squared distance from the mean, in two passes; the sum is divided by the count less `correction`."""
-    return _spread("var", x, axis, correction, keepdims, root=False)
+def var(
+    x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+) -> Tensor:
+    """The mean squared distance from the mean, in two passes; the sum is divided by the count less `correction`, which
+    may also be given as `ddof`.
+    """
+    return _spread("var", x, axis, lowered_by("var", correction, ddof), keepdims, root=False)
+
+
+def lowered_by(operation: str, correction: float, ddof: float | None) -> float:
+    """By how much the count is lowered. Raises ArgumentRangeError where both names are used."""
+    if ddof is not None and correction != 0:
+        raise ArgumentRangeError(f"{operation}: correction={correction} and ddof={ddof}; give one of them")
+    name, value = ("correction", correction) if ddof is None else ("ddof", ddof)
+    return real_float(operation, value, name)
 
 
 def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, *, root: bool) -> Tensor:
     values = as_floats(operation, x)
     axes = normal_axes(axis, x.ndim, operation)
-    left = product(x.shape[a] for a in axes) - real_float(operation, correction, "correction")
+    left = product(x.shape[a] for a in axes) - correction
     divisor = float(left) if left > 0 else 0.0
     if values.dtype in FLOATS:
         found = of_whole_rows(f"variance_{values.dtype.short}", values, axes, keepdims, values.dtype, divisor, root)
@@ -202,9 +219,11 @@ def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: 
 
 
 @recorded
-def std(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def std(
+    x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+) -> Tensor:
     """The square root of `var`."""
-    return _spread("std", x, axis, correction, keepdims, root=True)
+    return _spread("std", x, axis, lowered_by("std", correction, ddof), keepdims, root=True)
 
 
 @recorded

@@ -28,7 +28,7 @@ from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, reshape, squeeze
 from rocmkern.ops.matrices import adjoint, diagonal
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import as_floats, count_nonzero, max, mean, min, sum, wide
+from rocmkern.ops.reduction import as_floats, count_nonzero, lowered_by, max, mean, min, sum, wide
 from rocmkern.ops.rows_binary import less_equal, logical_and
 from rocmkern.ops.rows_unary import abs, isnan, logical_not, sqrt, square
 from rocmkern.ops.scatter import index_add
@@ -307,15 +307,19 @@ def nanmean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tenso
 
 
 @recorded
-def nanvar(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance of what is no NaN along axes; NaN where no more than `correction` of them are there."""
-    return _variance("nanvar", x, axis, correction, keepdims, root=False)
+def nanvar(
+    x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+) -> Tensor:
+    """The variance of what is no NaN along axes; NaN where no more than `correction`, or `ddof`, of them are there."""
+    return _variance("nanvar", x, axis, lowered_by("nanvar", correction, ddof), keepdims, root=False)
 
 
 @recorded
-def nanstd(x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def nanstd(
+    x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+) -> Tensor:
     """The square root of `nanvar`."""
-    return _variance("nanstd", x, axis, correction, keepdims, root=True)
+    return _variance("nanstd", x, axis, lowered_by("nanstd", correction, ddof), keepdims, root=True)
 
 
 @recorded
@@ -342,12 +346,11 @@ def _passing_over_nan(op: str, x: Tensor, axis: Axes, keepdims: bool, *options: 
 
 def _variance(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, *, root: bool) -> Tensor:
     values = _numbers(operation, x)
-    less = real_float(operation, correction, "correction")
     if not values.dtype.is_complex:
-        return _passing_over_nan("nanvar", values, axis, keepdims, less, root, name=operation)
+        return _passing_over_nan("nanvar", values, axis, keepdims, correction, root, name=operation)
     apart = values - _mean(values, axis, True)
     squares = sum(square(abs(where(isnan(apart), 0.0, apart))), axis=axis, keepdims=keepdims)
-    freedom = _how_many(values, axis, keepdims) - less
+    freedom = _how_many(values, axis, keepdims) - correction
     found = where(freedom > 0, squares / freedom, float("nan"))
     return sqrt(found) if root else found
 

@@ -113,6 +113,8 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.nonzero(o.each), lambda o: o.z[o.three > 0], lambda o: rk.unique_all(o.each),
     lambda o: rk.unique_values(o.z), lambda o: rk.polyval(o.three, o.x),
     lambda o: rk.unravel_index(o.each % 12, (3, 4)), lambda o: rk.histogram(o.x, 4, range=(-1, 1)),
+    lambda o: rk.histogram(o.x, 4, range=(-1, 1), weights=o.y),
+    lambda o: rk.histogram(o.x, 4, range=(-1, 1), density=True),
 )  # fmt: skip
 
 

@@ -1,0 +1,85 @@
+"""NumPy's own functions of a tensor, and NumPy's other names for arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rocmkern as rk
+from rocmkern.errors import ArgumentError, ArgumentRangeError, DTypeError
+from tests.tensor.arrays import FULL_SHAPES, assert_same, laid_out
+
+CALLED: Any = (
+    np.sum, np.prod, np.mean, np.var, np.std, np.min, np.max, np.any, np.all, np.argmin, np.argmax, np.cumsum,
+    np.cumprod, np.squeeze, np.transpose, np.swapaxes, np.clip, np.round, np.repeat,
+)  # fmt: skip
+MORE: Any = {np.swapaxes: (0, -1), np.clip: (-2, 3), np.repeat: (2,)}
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_numpys_functions_give_tensors(data: st.DataObject) -> None:
+    """They call the tensor's method of the same name: nothing is copied to the host."""
+    dtype = data.draw(st.sampled_from((rk.float64, rk.int64)))
+    t, x = data.draw(laid_out(dtype, FULL_SHAPES, low=-3, high=3))
+    for function in CALLED:
+        got, want = function(t, *MORE.get(function, ())), function(x, *MORE.get(function, ()))
+        assert type(got) is rk.Tensor, function.__name__
+        assert got.shape == np.shape(want), function.__name__
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-9, err_msg=function.__name__)
+
+
+def test_degrees_of_freedom() -> None:
+    """`ddof` is `correction`, in functions and methods; not both."""
+    x = np.array([[1.0, 2.0, 4.0], [np.nan, 7.0, 9.5]])
+    t = rk.asarray(x)
+    for name in ("var", "std", "nanvar", "nanstd"):
+        for ddof in (0, 1, 1.5):
+            got = getattr(rk, name)(t, axis=1, ddof=ddof).numpy()
+            np.testing.assert_allclose(got, getattr(np, name)(x, axis=1, ddof=ddof), rtol=1e-14, err_msg=name)
+            np.testing.assert_array_equal(got, getattr(rk, name)(t, axis=1, correction=ddof).numpy(), err_msg=name)
+        with pytest.raises(ArgumentRangeError, match=f"{name}: correction=1 and ddof=2; give one of them"):
+            getattr(rk, name)(t, correction=1, ddof=2)
+        with pytest.raises(DTypeError, match=f"{name}: ddof 'a'"):
+            getattr(rk, name)(t, ddof="a")
+    np.testing.assert_allclose(t.std(1, ddof=1).numpy(), x.std(1, ddof=1), rtol=1e-14)
+    assert t.astype(rk.float32).var(dtype=rk.float64).dtype is rk.float64
+
+
+def test_dtype_of_a_mean() -> None:
+    """Sums and result are in the dtype named, of integers too."""
+    x = np.full(5, 70_000, np.int64)
+    assert_same(rk.mean(rk.asarray(x), dtype=rk.float64), np.mean(x, dtype=np.float64), rk.float64)
+    assert_same(rk.asarray([60000.0] * 4, dtype=rk.float16).mean(dtype=rk.float32), np.float32(60000), rk.float32)
+    with pytest.raises(DTypeError, match="mean: dtype int32; name a float or complex dtype"):
+        rk.mean(rk.asarray(x), dtype=rk.int32)
+
+
+@pytest.mark.parametrize("decimals", [-2, -1, 0, 1, 3])
+def test_decimal_places(decimals: int) -> None:
+    """Halves to even, as NumPy's; integers stay what they are."""
+    for x in (np.array([0.5, 1.25, 2.675, -15.0, 1250.0, np.nan, np.inf]), np.array([15, 25, -149, 7, 1250])):
+        t = rk.asarray(x)
+        assert_same(t.round(decimals), x.round(decimals), t.dtype)
+
+
+def test_axes_left_out() -> None:
+    """permute_dims reverses the axes, squeeze drops all of length 1, linspace gives 50 numbers."""
+    x = np.arange(6.0).reshape(1, 2, 1, 3)
+    t = rk.asarray(x)
+    assert_same(rk.permute_dims(t), x.T, t.dtype)
+    assert_same(t.transpose(None), x.transpose(None), t.dtype)
+    assert_same(rk.squeeze(t), x.squeeze(), t.dtype)
+    assert rk.linspace(0, 1).shape == (50,)
+
+
+def test_out_is_refused() -> None:
+    """A result is a new tensor."""
+    t = rk.ones((2, 3))
+    for name in ("sum", "prod", "mean", "var", "std", "min", "max", "argmin", "argmax", "any", "all"):
+        with pytest.raises(ArgumentError, match=f"{name}: out=Tensor; results are new tensors"):
+            getattr(t, name)(out=t)
