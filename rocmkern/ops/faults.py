@@ -27,6 +27,7 @@ _STATUS: Final = struct.Struct("=4Q")
 _STATUS_WORDS: Final = _STATUS.size // 8
 _NOWHERE: Final = (1 << 64) - 1
 _SLOTS: Final = 256  # checks between two waits of the host
+_MORE_SLOTS: Final = 1  # for what one launch answers beyond the first
 
 
 class Check(Protocol):
@@ -82,6 +83,7 @@ class _Answers:
     seen: memoryview | None  # the memory itself, in words, where the host need not wait
     _first: int = field(init=False)  # address of the first answer
     lock: threading.RLock = field(init=False, factory=threading.RLock)  # held while a check is launched or read
+    under_way: int = field(init=False, default=0)  # of those, checks whose launch is still to come
     _checks: list[Check] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
@@ -89,7 +91,7 @@ class _Answers:
 
     def slot(self, check: Check, device: Device) -> int:
         """The address for the next check's answer. Raises what earlier ones found where all slots are taken."""
-        if len(self._checks) >= _SLOTS:
+        if len(self._checks) >= _SLOTS and not self.under_way:
             self.settle()
         checks = self._checks
         if not checks and self.seen is None:
@@ -137,7 +139,7 @@ def _answers_of(device: Device) -> _Answers:
         with _making:
             found = _answers.get(device.driver)
             if found is None:
-                memory = device.alloc(_STATUS.size * _SLOTS)
+                memory = device.alloc(_STATUS.size * (_SLOTS + _MORE_SLOTS))
                 memory.fill(0xFF)
                 seen = memory.view().cast("Q") if answers_at_once(device) else None
                 found = _answers[device.driver] = _Answers(memory, seen)
@@ -181,7 +183,11 @@ def checked(device: Device, check: Check, launch: Callable[[int], Launched]) -> 
         answer = answers.slot(check, device)
         if thread.recording is not None:
             thread.recording.answers(answer, lambda device, again: checked(device, check, again))
-        launched = launch(answer)
+        answers.under_way += 1
+        try:
+            launched = launch(answer)
+        finally:
+            answers.under_way -= 1
         if answers.seen is not None:
             answers.read()
     finally:

@@ -120,6 +120,21 @@ def test_more_checks_than_slots(late: rk.Device) -> None:
     late.synchronize()
 
 
+def test_checks_of_one_launch_keep_their_slots(late: rk.Device) -> None:
+    """No wait comes between them, even where the first of two takes the last slot; later checks are told nothing."""
+    x, row = rk.asarray([[1.0, 2.0]], device=late), rk.asarray([0], device=late)
+    bad, column = rk.asarray([1], device=late), rk.asarray([1], device=late)
+    late.synchronize()
+    for _ in range(255):
+        rk.take(x, row, axis=0)
+    x[bad, column]
+    with pytest.raises(IndexError, match="index: index 1 at position 0 on axis 0 of length 1"):
+        late.synchronize()
+    for _ in range(260):
+        rk.take(x, row, axis=0)
+    late.synchronize()
+
+
 def test_threads_share_the_slots(late: rk.Device) -> None:
     """Of several threads that take and wait, the wrong ones' indices are raised in some of them, and none else."""
     x, good, bad = rk.asarray([1.0], device=late), rk.asarray([0], device=late), rk.asarray([1], device=late)
