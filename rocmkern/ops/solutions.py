@@ -19,6 +19,7 @@ from rocmkern.ops.matrices import adjoint, matrices, vector_norm
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_unary import abs, isnan, square
+from rocmkern.promotion import promote
 from rocmkern.tensor import Operand, Tensor
 
 
@@ -74,8 +75,11 @@ def lstsq(a: Tensor, b: Tensor, /, *, rtol: Operand | None = None) -> LstsqResul
     right = expand_dims(b, axis=-1) if as_tensor("lstsq", b).ndim == 1 else b
     if as_tensor("lstsq", a).ndim < 2 or right.ndim < 2 or a.shape[-2] != right.shape[-2]:
         raise ShapeError(f"lstsq: shapes {a.shape} and {b.shape}; give as many right-hand sides' rows as equations")
-    values, cut = matrices("lstsq", a), cut_of(matrices("lstsq", a), rtol)
     same_device("lstsq", a.device, b)
+    values = matrices("lstsq", a)
+    dtype = promote(values.dtype, b.dtype)
+    values, right = cast(values, dtype), cast(right, dtype)
+    cut = cut_of(values, rtol)
     few = None
     if isinstance(cut, float):
         few = small.lstsq(values, right, cut, check_of_values("lstsq", values.shape))

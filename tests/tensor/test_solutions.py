@@ -73,6 +73,16 @@ def test_least_squares(a: Any, columns: int | None) -> None:
     close(got.residuals, np.sum(np.abs(a @ want[0] - b) ** 2, axis=0))
 
 
+def test_least_squares_of_two_dtypes() -> None:
+    """They are solved in the wider one, whichever has it."""
+    a, b = X[0].astype(np.float32), RNG.standard_normal(X.shape[1])
+    for x1, x2 in ((a, b), (X[0], b.astype(np.float32))):
+        got, want = linalg.lstsq(rk.asarray(x1), rk.asarray(x2)), np.linalg.lstsq(x1, x2)
+        assert {got.x.dtype, got.residuals.dtype, got.S.dtype} == {rk.float64}
+        np.testing.assert_allclose(got.x.numpy(), want[0], rtol=1e-12)
+        np.testing.assert_allclose(got.S.numpy(), want[3], rtol=1e-12)
+
+
 def test_least_squares_in_batches() -> None:
     """And of integers, and what does not fit."""
     whole = linalg.lstsq(rk.asarray([[1, 0], [0, 2]]), rk.asarray([3, 4]))
