@@ -20,7 +20,7 @@ from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows import IDENTITY, WHOLE_ROW, of_whole_rows, reduced, scanned
 from rocmkern.ops.rows_binary import divide, multiply, not_equal, subtract
 from rocmkern.ops.rows_unary import sqrt, square
-from rocmkern.promotion import DEFAULT_FLOAT
+from rocmkern.promotion import DEFAULT_FLOAT, promote_all
 from rocmkern.tensor import Tensor
 
 _MANY_PIECES: Final = 64  # of WHOLE_ROW elements, which count by themselves
@@ -40,6 +40,11 @@ def _total_dtype(operation: str, x: Tensor, dtype: DType | None) -> DType:
     if wanted is bool_:
         raise DTypeError(f"{operation}: dtype bool; it takes a number dtype, use any() or all() for truth")
     return wanted
+
+
+def floating(*dtypes: DType) -> DType:
+    """The common dtype of numbers, integers among them as float32."""
+    return promote_all(d if d.is_float or d.is_complex else DEFAULT_FLOAT for d in dtypes)
 
 
 def as_floats(operation: str, x: Tensor) -> Tensor:

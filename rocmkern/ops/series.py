@@ -27,8 +27,8 @@ from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import flip, reshape
 from rocmkern.ops.parts import joined, part, parts
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import as_floats, diff, sum, wide
-from rocmkern.promotion import Scalar, promote
+from rocmkern.ops.reduction import as_floats, diff, floating, sum, wide
+from rocmkern.promotion import Scalar, promote, promote_scalar
 from rocmkern.tensor import Tensor
 
 Mode = Literal["full", "same", "valid"]
@@ -106,13 +106,14 @@ def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1.0, axis: i
     """The area below points that lines join, along an axis: at the places x, which are a vector or have the shape of y,
     or `dx` apart. Integers become float32.
     """
-    values = y if as_tensor("trapezoid", y).dtype.is_complex else as_floats("trapezoid", y)
+    dtype = floating(as_tensor("trapezoid", y).dtype)
+    values = cast(y, dtype if x is None else promote(dtype, as_tensor("trapezoid", x).dtype))
     at, n = normal_axis(axis, y.ndim, "trapezoid"), y.shape[normal_axis(axis, y.ndim, "trapezoid")]
     between, step, points = n - 1 if n else 0, real_float("trapezoid", dx, "dx"), wide(values)
     low, high = (points.view(points.layout.narrow(at, start, between)) for start in (0, 1))
     if x is None:
         return cast(sum(_areas(low, points.strides[at], None, 0, step), axis=at), values.dtype)
-    if as_tensor("trapezoid", x).shape not in (y.shape, (n,)):
+    if x.shape not in (y.shape, (n,)):
         raise ShapeError(f"trapezoid: places of shape {x.shape} for {y.shape} along axis {at}; give a vector of {n}")
     same_device("trapezoid", y.device, x)
     own = at if x.ndim == y.ndim else 0
@@ -121,7 +122,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1.0, axis: i
         area = sum(_areas(low, points.strides[at], _along(first, at, y.ndim), x.strides[own], step), axis=at)
     else:
         area = sum((low + high) * _along(diff(x, axis=own), at, y.ndim) / 2, axis=at)
-    return cast(area, promote(values.dtype, x.dtype))
+    return cast(area, values.dtype)
 
 
 def _along(x: Tensor, at: int, ndim: int) -> Tensor:
@@ -150,15 +151,15 @@ def interp(
     """The values between known ones: `values` at rising `places`, joined by lines, by NumPy's formula in float64. Below
     and above they are the first and the last, or `left` and `right`. Integers become float32.
     """
-    _, dtype = device_and_dtype("interp", as_tensor("interp", x), as_tensor("interp", places))
+    device, dtype = device_and_dtype("interp", as_tensor("interp", x), as_tensor("interp", places))
     if places.ndim != 1 or as_tensor("interp", values).shape != places.shape or not places.size:
         raise ShapeError(f"interp: places {places.shape} and values {values.shape}; give vectors of one length")
-    at, known = as_floats("interp", cast(x, dtype)), as_floats("interp", cast(places, dtype))
-    heights = values if values.dtype.is_complex else as_floats("interp", values)
-    device, common = device_and_dtype("interp", at, heights, *(n for n in (left, right) if n is not None))
+    common = floating(dtype, values.dtype)
+    for number in (left, right):
+        common = common if number is None else promote_scalar(common, number, "interp")
     real = float32 if common is float8_e4m3 else part_of(common)
-    at, known = cast(at, real), cast(known, real)
-    heights = cast(heights, common if common.is_complex else real)
+    at, known = cast(x, real), cast(places, real)
+    heights = cast(values, common if common.is_complex else real)
     out = empty(x.shape, heights.dtype, device)
     for which in (0, 1) if common.is_complex else (0,):
         source, target = (part(t, which) if common.is_complex else t for t in (heights, out))

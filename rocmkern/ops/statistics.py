@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from rocmkern.dtypes import DType, float32, float64, int64, part_of
-from rocmkern.errors import ShapeError
+from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans, plans_rows, plans_sort
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.kernels.families.statistics import MOST_BINS, MOST_VARIABLES
@@ -28,11 +28,10 @@ from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, reshape, squeeze
 from rocmkern.ops.matrices import adjoint, diagonal
 from rocmkern.ops.recorded import recorded
-from rocmkern.ops.reduction import as_floats, count_nonzero, lowered_by, max, mean, min, sum, wide
+from rocmkern.ops.reduction import count_nonzero, floating, lowered_by, max, mean, min, sum, wide
 from rocmkern.ops.rows_binary import less_equal, logical_and
 from rocmkern.ops.rows_unary import abs, isnan, logical_not, sqrt, square
 from rocmkern.ops.scatter import index_add
-from rocmkern.promotion import promote
 from rocmkern.tensor import Tensor
 
 _FEW_PRODUCTS: Final = 1 << 16  # of covariances
@@ -56,9 +55,8 @@ def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, k
                 " along one axis"
             )
         weights = reshape(weights, tuple(n if a == axes[0] else 1 for a, n in enumerate(x.shape)))
-    values, given = _numbers("average", x), _numbers("average", weights)
-    dtype = promote(values.dtype, given.dtype)
-    points, each = cast(values, dtype), broadcast_to(cast(given, dtype), x.shape)
+    dtype = floating(x.dtype, weights.dtype)
+    points, each = cast(x, dtype), broadcast_to(cast(weights, dtype), x.shape)
     found = _weighted(points, each, axes, keepdims)
     if found is None:
         points, each = wide(points), wide(each)
@@ -91,7 +89,7 @@ def _weighted(x: Tensor, weights: Tensor, axes: tuple[int, ...], keepdims: bool)
 
 
 def _numbers(operation: str, x: Tensor) -> Tensor:
-    return x if as_tensor(operation, x).dtype.is_complex else as_floats(operation, x)
+    return cast(x, floating(as_tensor(operation, x).dtype))
 
 
 @recorded
@@ -104,10 +102,15 @@ def cov(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True, correctio
     rows, freedom = _variables_of_both("cov", x, y, rowvar), real_float("cov", correction, "correction")
     found = _of_few_variables(rows, freedom, correlates=False)
     if found is None:
-        values = rows[0] if len(rows) == 1 else concat(rows)
-        apart = wide(values) - mean(wide(values), axis=1, keepdims=True)
-        found = cast(matmul(apart, adjoint(apart)) / _freedom(rows, freedom), values.dtype)
+        found = cast(_of_many_variables(rows, freedom), rows[0].dtype)
     return squeeze(found, axis=(0, 1)) if found.shape == (1, 1) else found
+
+
+def _of_many_variables(rows: list[Tensor], correction: float) -> Tensor:
+    """Covariances, of short floats in float32."""
+    values = wide(rows[0] if len(rows) == 1 else concat(rows))
+    apart = values - mean(values, axis=1, keepdims=True)
+    return matmul(apart, adjoint(apart)) / _freedom(rows, correction)
 
 
 def _freedom(rows: list[Tensor], correction: float) -> float:
@@ -119,7 +122,7 @@ def _of_few_variables(rows: list[Tensor], correction: float, *, correlates: bool
     """Covariances or correlations of few elements in one launch."""
     first, dtype, device = rows[0], rows[0].dtype, rows[0].device
     count, n = first.shape[0] + (rows[1].shape[0] if len(rows) > 1 else 0), first.shape[1]
-    if dtype not in FLOATS or rows[-1].dtype is not dtype or rows[-1].device is not device or count > MOST_VARIABLES:
+    if dtype not in FLOATS or rows[-1].device is not device or count > MOST_VARIABLES:
         return None
     if not 0 < count * count * n <= _FEW_PRODUCTS:
         return None
@@ -135,15 +138,16 @@ def _of_few_variables(rows: list[Tensor], correction: float, *, correlates: bool
 
 
 def _variables_of_both(operation: str, x: Tensor, y: Tensor | None, rowvar: bool) -> list[Tensor]:
-    rows = [_variables(operation, t, rowvar) for t in ((x,) if y is None else (x, y))]
+    given = [as_tensor(operation, t) for t in ((x,) if y is None else (x, y))]
+    dtype = floating(*(t.dtype for t in given))
+    rows = [_variables(operation, cast(t, dtype), rowvar) for t in given]
     if rows[0].shape[1] != rows[-1].shape[1]:
         counts = " and ".join(str(r.shape[1]) for r in rows)
         raise ShapeError(f"{operation}: {counts} observations; give as many of each variable")
     return rows
 
 
-def _variables(operation: str, x: Tensor, rowvar: bool) -> Tensor:
-    values = _numbers(operation, x)
+def _variables(operation: str, values: Tensor, rowvar: bool) -> Tensor:
     if values.ndim > 2:
         raise ShapeError(f"{operation}: {values.ndim} dimensions; it takes a vector or a matrix")
     if values.ndim < 2:
@@ -154,11 +158,16 @@ def _variables(operation: str, x: Tensor, rowvar: bool) -> Tensor:
 @recorded
 def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> Tensor:
     """The correlations of variables, -1..1: their covariances, as `cov` has them, over their standard deviations."""
-    few = _of_few_variables(_variables_of_both("corrcoef", x, y, rowvar), 1.0, correlates=True)
-    if few is not None:
-        return squeeze(few, axis=(0, 1)) if few.shape == (1, 1) else few
-    found = cov(x, y, rowvar=rowvar)
-    if not found.ndim:
+    rows = _variables_of_both("corrcoef", x, y, rowvar)
+    found = _of_few_variables(rows, 1.0, correlates=True)
+    if found is None:
+        found = cast(_correlations(_of_many_variables(rows, 1.0)), rows[0].dtype)
+    return squeeze(found, axis=(0, 1)) if found.shape == (1, 1) else found
+
+
+def _correlations(found: Tensor) -> Tensor:
+    """Of covariances."""
+    if found.shape == (1, 1):
         return found / found
     spread = sqrt(real(diagonal(found)) if found.dtype.is_complex else diagonal(found))
     found = found / expand_dims(spread, axis=1) / spread
@@ -202,6 +211,8 @@ def _bins(
     x: Tensor, bins: int | Shares, limits: tuple[float, float] | None
 ) -> tuple[Tensor | None, int, tuple[float, float]]:
     """The edges where they are given or their steps can't be told apart, how many bins there are, and both ends."""
+    if x.dtype.is_complex:
+        raise DTypeError(f"histogram: dtype {x.dtype}; it takes real numbers")
     if isinstance(bins, Tensor):
         same_device("histogram", x.device, bins)
     if isinstance(bins, Tensor | Sequence | np.ndarray):
@@ -240,7 +251,8 @@ def _ends(x: Tensor) -> tuple[float, float]:
 
 
 def _edge_dtype(x: Tensor) -> DType:
-    return float64 if x.dtype.itemsize == 8 else float32
+    """One that has all values of the tensor apart, if it is of no more than 32 bits."""
+    return float64 if x.dtype.itemsize == 8 or (x.dtype.is_integer and x.dtype.itemsize == 4) else float32
 
 
 def _even_edges(x: Tensor, count: int, low: float, high: float) -> Tensor:

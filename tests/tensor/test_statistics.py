@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import rocmkern as rk
-from rocmkern.errors import ShapeError
+from rocmkern.errors import DTypeError, ShapeError
 from tests.tensor.arrays import Array
 
 CLOSE: dict[Any, Any] = {"rtol": 2e-5, "atol": 1e-6}
@@ -171,3 +171,37 @@ def test_weights_of_a_narrower_dtype_lose_nothing_of_the_sum() -> None:
     """A float64 tensor is weighed in float64, whatever the weights are."""
     x, w = np.array([1.0, 2.0, 4.0]), np.array([0.1, 0.2, 0.3], np.float32)
     assert float(rk.average(rk.asarray(x), weights=rk.asarray(w))) == pytest.approx(np.average(x, weights=w), rel=1e-15)
+
+
+def test_integers_beside_float64_keep_their_digits() -> None:
+    """They go to the common dtype at once, not by way of float32."""
+    n, f = np.array([2**30 + 1, 2**30 + 3, 2**30 + 9]), np.array([1.0, 2.0, 5.0])
+    x, t = rk.asarray(n), rk.asarray(f)
+    same(rk.average(x, weights=t), np.average(n, weights=f), rk.float64)
+    same(rk.cov(x, t), np.cov(n, f), rk.float64)
+    same(rk.trapezoid(x, t), np.trapezoid(n, f), rk.float64)
+    same(rk.interp(x, x[::2], t[::2]), np.interp(n, n[::2], f[::2]), rk.float64)
+
+
+def test_correlations_of_many_short_floats() -> None:
+    """Of variances beyond f16, and of float8, which rounds them once."""
+    x = np.random.default_rng(5).standard_normal((70, 4))
+    large = (300 * x).astype(np.float16)
+    np.testing.assert_allclose(rk.corrcoef(rk.asarray(large)).numpy(), np.corrcoef(large.astype(float)), atol=1e-3)
+    few = rk.astype(rk.asarray(x[:4]), rk.float8_e4m3)
+    want = rk.astype(rk.asarray(np.corrcoef(few.numpy().astype(float))), rk.float8_e4m3)
+    assert rk.corrcoef(few).tolist() == want.tolist()
+
+
+def test_bins_of_neighbouring_integers() -> None:
+    """Of 32 bits, which float32 does not tell apart."""
+    for dtype in (np.int32, np.uint32):
+        x = np.array([2**24, 2**24 + 1, 2**24 + 1], dtype)
+        counts, edges = rk.histogram(rk.asarray(x), rk.asarray([2**24, 2**24 + 1, 2**24 + 2]))
+        assert (counts.tolist(), edges.dtype) == ([1, 2], rk.float64)
+
+
+def test_bins_of_complex_numbers() -> None:
+    """There is no order of them."""
+    with pytest.raises(DTypeError, match="histogram: dtype complex128; it takes real numbers"):
+        rk.histogram(rk.asarray(Z))
