@@ -199,7 +199,9 @@ def histogram(
         raise ShapeError(f"histogram: weights of shape {weights.shape} for {x.shape}; give one for each")
     given, count, limits = _bins(as_tensor("histogram", x), bins, range)
     if weights is None:
-        found, *made = _counted(x, given, count, *limits)
+        # The ends of the elements are seldom those of others: what is done for them is not done again.
+        counted = _counted if given is None and range is None else _counted_again
+        found, *made = counted(x, given, count, *limits)
         edges = made[0] if given is None else given
     else:
         edges = _even_edges(x, count, *limits) if given is None else given
@@ -259,7 +261,6 @@ def _even_edges(x: Tensor, count: int, low: float, high: float) -> Tensor:
     return upload(np.linspace(low, high, count + 1).astype(_edge_dtype(x).numpy), x.device)
 
 
-@recorded
 def _counted(x: Tensor, given: Tensor | None, count: int, low: float, high: float) -> tuple[Tensor, ...]:
     """How many elements each bin has, and the edges where they are not given."""
     values, device = cast(x, _edge_dtype(x)), x.device
@@ -274,6 +275,9 @@ def _counted(x: Tensor, given: Tensor | None, count: int, low: float, high: floa
         found.address,
     )  # fmt: skip
     return (found, *made)
+
+
+_counted_again: Final = recorded(_counted)
 
 
 @recorded

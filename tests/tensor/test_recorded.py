@@ -216,6 +216,20 @@ def test_what_the_host_reads_is_not_done_again() -> None:
         assert twice_if_positive(rk.asarray([value])).tolist() == [want]
 
 
+def test_what_hangs_on_numbers_of_the_elements_is_not_kept() -> None:
+    """Histograms between the ends of other elements each time leave room for the rest; those of one range are kept."""
+    x = rk.asarray([1.0, 2.0, 5.0])
+    prepared.forget()
+    for n in range(3):
+        for _ in range(2):
+            assert rk.histogram(x + n, 2)[0].tolist() == [2, 1]
+    assert not prepared.recordings
+    for _ in range(2):
+        rk.histogram(x, 2, range=(0, 4))
+        rk.histogram(x, [0, 2, 4])
+    assert len(prepared.recordings) == 2
+
+
 def test_memory_of_unknown_origin_is_not_used_again() -> None:
     """Steps through memory that was not seen to be made go the whole way each time."""
 
