@@ -10,7 +10,9 @@ from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from operator import index as as_index
+from typing import Any
 
+import numpy as np
 from attrs import field, frozen
 
 from rocmkern.errors import AxisError, IndexOutOfRange, ShapeError
@@ -257,7 +259,7 @@ def normal_axes(axes: Axes, ndim: int, operation: str) -> tuple[int, ...]:
         return tuple(range(ndim))
     if axes.__class__ is int:
         return (normal_axis(axes, ndim, operation),)
-    given = axes if axes.__class__ is tuple else tuple(axes) if isinstance(axes, Sequence) else (axes,)
+    given = axes if axes.__class__ is tuple else listed(axes)
     result = tuple(normal_axis(a, ndim, operation) for a in given)
     if len(set(result)) != len(result):
         raise ShapeError(f"{operation}: axes {given} name an axis twice")
@@ -279,13 +281,19 @@ def normal_shape(shape: int | Sequence[int], operation: str) -> Shape:
     return lengths
 
 
+def listed(value: Any) -> tuple[Any, ...]:
+    """A sequence, or a vector of NumPy's, as a tuple; anything else is the one thing in it."""
+    is_several = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    return tuple(value) if is_several else (value,)
+
+
 def _integers(shape: int | Sequence[int], operation: str) -> Shape:
     if shape.__class__ is int:
         return (shape,)
     if shape.__class__ is tuple and all(n.__class__ is int for n in shape):
         return shape
     try:
-        return tuple(int(as_index(n)) for n in (shape if isinstance(shape, Sequence) else (shape,)))
+        return tuple(int(as_index(n)) for n in listed(shape))
     except TypeError:
         raise TypeError(f"{operation}: shape {shape!r} is no tuple of integers") from None
 

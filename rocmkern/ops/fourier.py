@@ -11,7 +11,7 @@ import numpy as np
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
+from rocmkern.layout import Axes, listed, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import upload
 from rocmkern.ops.elementwise import as_tensor, real_float
@@ -211,6 +211,8 @@ def _lengths(
     operation: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, *, at_least: int
 ) -> list[tuple[int, int | None]]:
     """Axes from the front, and the length wanted of each; None for the one that it has."""
+    if isinstance(s, np.ndarray):
+        s = listed(s)
     if not isinstance(s, Sequence | None):
         raise DTypeError(f"{operation}: s {s!r}; give a length for each axis in a tuple")
     if s is not None and axes is None:

@@ -77,6 +77,20 @@ def test_axes_left_out() -> None:
     assert rk.linspace(0, 1).shape == (50,)
 
 
+def test_vectors_of_numpy_as_shapes_and_axes() -> None:
+    """Where NumPy takes an array of integers for them, so is it here; one of other numbers is refused."""
+    pair, t = np.array([2, 3]), rk.ones((2, 3, 4))
+    assert rk.zeros(pair).shape == rk.arange(6).reshape(pair).shape == rk.broadcast_to(rk.ones(3), pair).shape == (2, 3)
+    assert rk.zeros(np.array(3)).shape == (3,)
+    assert t.sum(np.array([0, 2])).shape == (3,)
+    assert rk.fft.fftn(t, s=pair, axes=np.array([0, 1])).shape == (2, 3, 4)
+    for wrong in (np.array([2.5]), np.ones((2, 2), int)):
+        with pytest.raises(TypeError, match="zeros: shape"):
+            rk.zeros(wrong)
+        with pytest.raises(TypeError, match="axis"):
+            t.sum(wrong)
+
+
 def test_out_is_refused() -> None:
     """A result is a new tensor."""
     t = rk.ones((2, 3))
