@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Literal, get_args
 
-from rocmkern.dtypes import float8_e4m3, float32, part_of
+from rocmkern.dtypes import float8_e4m3, float32, float64, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, normal_axes, normal_axis
 from rocmkern.ops.arranged import sliding_window_view
@@ -28,7 +28,7 @@ from rocmkern.ops.manipulation import flip, reshape
 from rocmkern.ops.parts import joined, part, parts
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import as_floats, diff, floating, sum, wide
-from rocmkern.promotion import Scalar, promote, promote_scalar
+from rocmkern.promotion import Scalar, check_range, promote, promote_scalar
 from rocmkern.tensor import Tensor
 
 Mode = Literal["full", "same", "valid"]
@@ -155,8 +155,9 @@ def interp(
     if places.ndim != 1 or as_tensor("interp", values).shape != places.shape or not places.size:
         raise ShapeError(f"interp: places {places.shape} and values {values.shape}; give vectors of one length")
     common = floating(dtype, values.dtype)
-    for number in (left, right):
-        common = common if number is None else promote_scalar(common, number, "interp")
+    for number in (n for n in (left, right) if n is not None):
+        common = promote_scalar(common, number, "interp")
+        check_range(number, float64, "interp")
     real = float32 if common is float8_e4m3 else part_of(common)
     at, known = cast(x, real), cast(places, real)
     heights = cast(values, common if common.is_complex else real)

@@ -11,7 +11,7 @@ import pytest
 
 from rocmkern.build import toolchain
 from rocmkern.kernels import files, plans, plans_indexing, plans_sort, plans_transpose, quantized_plans
-from rocmkern.kernels.families import fused, linalg, quantized, small
+from rocmkern.kernels.families import fused, linalg, quantized, small, statistics
 from rocmkern.ops.fused import FEW_WRITES
 from rocmkern.specialize import operations
 
@@ -26,8 +26,10 @@ SHARED = [
     ("eigen.hip", "eigen_block_size", plans.BLOCK),
     ("fused.hip", "most_for_unique", fused.MOST_UNIQUE),
     ("include/attention.hpp", "attention_scores", fused.MOST_KEYS),
+    ("include/covariance.hpp", "most_variables", statistics.MOST_VARIABLES),
     ("include/factors.hpp", "panel", linalg.PANEL),
     ("include/few_writes.hpp", "most_writes", FEW_WRITES),
+    ("include/histogram.hpp", "most_bins", statistics.MOST_BINS),
     ("include/quantile.hpp", "most_for_quantile", fused.MOST_IN_ORDER),
     ("include/scatter_tiles.hpp", "bytes", plans_indexing.TILE_BYTES),
     ("include/scatter_tiles.hpp", "most_columns", plans_indexing.TILE_COLUMNS),

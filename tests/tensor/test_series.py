@@ -131,6 +131,11 @@ def test_coordinates() -> None:
         (lambda: rk.trapezoid(T(X), T([1.0, 2.0])), ShapeError, "trapezoid: places of shape"),
         (lambda: rk.interp(T([1.0]), T([1.0, 2.0]), T([1.0])), ShapeError, "interp: places"),
         (lambda: rk.interp(T([1.0]), rk.zeros((0,)), rk.zeros((0,))), ShapeError, "interp: places"),
+        (
+            lambda: rk.interp(T([1.0]), T([1.0]), T([1.0]), left=10**400),
+            OverflowError,
+            "interp: an integer of 1329 bits",
+        ),
         (lambda: rk.polyval(T(X), T([1.0])), ShapeError, "polyval: coefficients of 3 dimensions"),
         (lambda: rk.sliding_window_view(T(X), 5, axis=0), ShapeError, "window of 5 on axis 0 of length 4"),
         (lambda: rk.sliding_window_view(T(X), 5), ShapeError, "give a length for each"),
