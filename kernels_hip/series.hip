@@ -1,5 +1,6 @@
 // series: what each element of a result takes from several others: slopes and areas along an axis, values between known
 // ones, polynomials, coordinates.
+#include "include/convert.hpp"
 #include "include/elementwise.hpp"
 #include "include/numbers.hpp"
 
@@ -72,16 +73,17 @@ struct Beyond {
     f64 value;
 };
 
-// NumPy's formula, in f64 as there. `by_inverse` is its way for the parts of complex values.
+// NumPy's formula, in f64 as there. `by_inverse` is its way for the parts of complex values, `at_nan` what those of NaN
+// are.
 template <typename T>
 RK_DEVICE f64 between(f64 x, u64 n, const Line<T> &places, const Line<T> &values, const Beyond &left,
-                      const Beyond &right, bool by_inverse) {
+                      const Beyond &right, bool by_inverse, f64 at_nan) {
     const f64 last = places[n - 1];
     if (n == 1 || x == last) {
         return x < last && left.is_given ? left.value : x > last && right.is_given ? right.value : values[n - 1];
     }
     if (x != x) {
-        return x;
+        return at_nan;
     }
     if (x > last) {
         return right.is_given ? right.value : values[n - 1];
@@ -115,13 +117,13 @@ RK_DEVICE f64 between(f64 x, u64 n, const Line<T> &places, const Line<T> &values
 }
 
 template <typename T>
-RK_DEVICE void interp(const Space &space, u64 n, u64 out_step, bool by_inverse, const Beyond &left, const Beyond &right,
-                      const T *x, const Line<T> &places, const Line<T> &values, T *out) {
+RK_DEVICE void interp(const Space &space, u64 n, u64 out_step, bool by_inverse, f64 at_nan, const Beyond &left,
+                      const Beyond &right, const T *x, const Line<T> &places, const Line<T> &values, T *out) {
 #pragma unroll 1
     for (u64 i = global_thread(); i < space.numel; i += global_threads()) {
         const f64 at = static_cast<f64>(widen(x[space.offsets<1>(i).of[0]]));
-        const f64 found = between(at, n, places, values, left, right, by_inverse);
-        out[i * out_step] = narrow<T>(static_cast<arith<T>>(found));
+        const f64 found = between(at, n, places, values, left, right, by_inverse, at_nan);
+        out[i * out_step] = convert<T>(found);
     }
 }
 
@@ -185,10 +187,10 @@ RK_DEVICE void unravel_index(const Space &space, u64 axes, const u64 *lengths, c
     }
 #define INTERP(T)                                                                                                 \
     RK_KERNEL interp_##T(RK_LAYOUT, u64 n, u64 place_step, u64 value_step, u64 out_step, bool by_inverse,         \
-                         bool has_left, bool has_right, f64 left, f64 right, const T *x, const T *places,         \
-                         const T *values, T *out) {                                                               \
-        interp<T>({numel, num_dims, info}, n, out_step, by_inverse, {has_left, left}, {has_right, right}, x,      \
-                  {places, place_step}, {values, value_step}, out);                                               \
+                         f64 at_nan, bool has_left, bool has_right, f64 left, f64 right, const T *x,              \
+                         const T *places, const T *values, T *out) {                                              \
+        interp<T>({numel, num_dims, info}, n, out_step, by_inverse, at_nan, {has_left, left}, {has_right, right}, \
+                  x, {places, place_step}, {values, value_step}, out);                                            \
     }
 #define POLYVAL(T)                                                                                                \
     RK_KERNEL polyval_##T(RK_LAYOUT, u64 n, u64 step, const T *x, const T *p, T *out) {                           \

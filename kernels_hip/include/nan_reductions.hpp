@@ -90,14 +90,15 @@ struct nanvar {
     template <u32 Width>
     RK_DEVICE static State pack(const Pack<T, Width> &pack, u64) {
         u32 count = 0;
-        Value sum = 0, squares = 0;
+        Value first = 0, sum = 0, squares = 0;
 #pragma unroll
         for (u32 j = 0; j < Width; ++j) {
             const Value value = widen(pack.lane[j]);
+            first = count == 0 && !is_nan(value) ? value : first;
             count += is_nan(value) ? 0 : 1;
-            sum += is_nan(value) ? 0 : value;
+            sum += is_nan(value) ? 0 : value - first;  // of large numbers not the sum itself, which may overflow
         }
-        const Value mean = count == 0 ? 0 : sum / static_cast<Value>(count);
+        const Value mean = count == 0 ? 0 : first + sum / static_cast<Value>(count);
 #pragma unroll
         for (u32 j = 0; j < Width; ++j) {
             const Value value = widen(pack.lane[j]), distance = is_nan(value) ? 0 : value - mean;

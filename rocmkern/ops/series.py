@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import nan, prod
 from typing import Literal, get_args
 
 from rocmkern.dtypes import float8_e4m3, float32, float64, part_of
@@ -167,8 +167,8 @@ def interp(
         beyond = [0.0 if n is None else (complex(n).imag if which else complex(n).real) for n in (left, right)]
         kernel(device, f"interp_{real.short}")(
             at.size, at.size, *strided(at.shape, at), known.size, word(known.strides[0]), word(source.strides[0]),
-            2 if common.is_complex else 1, common.is_complex, left is not None, right is not None, *beyond, at.address,
-            known.address, source.address, target.address,
+            2 if common.is_complex else 1, common.is_complex, 0.0 if which else nan, left is not None,
+            right is not None, *beyond, at.address, known.address, source.address, target.address,
         )  # fmt: skip
     return cast(out, common)
 

@@ -78,6 +78,17 @@ def test_interpolation_of_integers_and_complex_heights() -> None:
     close(rk.interp(T([0.25]), T([0.0, 1.0]), T(heights)), np.interp([0.25], [0.0, 1.0], heights))
 
 
+def test_interpolation_rounds_once_and_knows_nan() -> None:
+    """From float64 to float16 at once; at NaN a complex value is NaN, and 0 in its imaginary part, as NumPy's."""
+    x, places, values = (np.array(v, np.float16) for v in ([726], [0, 748], [-2.223, -0.654]))
+    exact = np.interp(*(v.astype(np.float64) for v in (x, places, values)))
+    assert_same(rk.interp(T(x), T(places), T(values)), exact.astype(np.float16))
+    heights = np.array([1j, 2 + 2j])
+    got, want = rk.interp(T([np.nan]), T([0.0, 1.0]), T(heights)).numpy(), np.interp([np.nan], [0.0, 1.0], heights)
+    np.testing.assert_array_equal(got.real, want.real)
+    np.testing.assert_array_equal(got.imag, want.imag)
+
+
 def test_polynomials() -> None:
     """The highest power first, at every element; without coefficients 0."""
     p = np.array([2.0, 0.0, -1.0])

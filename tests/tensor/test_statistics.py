@@ -205,3 +205,10 @@ def test_bins_of_complex_numbers() -> None:
     """There is no order of them."""
     with pytest.raises(DTypeError, match="histogram: dtype complex128; it takes real numbers"):
         rk.histogram(rk.asarray(Z))
+
+
+def test_variance_of_large_numbers() -> None:
+    """Their sum, even of a few, is beyond the dtype; their distances are not."""
+    for dtype, large in ((rk.float32, 1e38), (rk.float64, 1e308)):
+        x = rk.asarray([large] * 7 + [float("nan")] + [large] * 56, dtype=dtype)
+        assert rk.nanvar(x).item() == rk.nanstd(x[:8]).item() == 0

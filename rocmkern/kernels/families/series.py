@@ -42,9 +42,10 @@ def _areas(t: DType) -> KernelSpec:
 
 def _interp(t: DType) -> KernelSpec:
     steps = map(scalar, ("n", "place_step", "value_step", "out_step"))
-    flags = (scalar(name, _BOOL) for name in ("by_inverse", "has_left", "has_right"))
+    flags = scalar("by_inverse", _BOOL), scalar("at_nan", _F64), scalar("has_left", _BOOL), scalar("has_right", _BOOL)
     vectors = (source(name, t) for name in ("x", "places", "values"))
-    return _spec("interp", t, *steps, *flags, scalar("left", _F64), scalar("right", _F64), *vectors, result("out", t))
+    beyond = (scalar(name, _F64) for name in ("left", "right"))
+    return _spec("interp", t, *steps, *flags, *beyond, *vectors, result("out", t))
 
 
 def _polyval(t: DType) -> KernelSpec:
