@@ -67,7 +67,7 @@ Of its tests for 2025.12, 1365 of 1383 pass on the emulator of gfx942, those of 
 array-api-strict, which is NumPy, passes 1356. The copy measured is not one commit: it is put together from files of
 several revisions, with a few helpers filled in. The 18 that fail are six special cases of `//`, each as function,
 operator and in place. The standard prefers the floor of the quotient there and allows Python's values, which the suite
-does not. `expm1(-0 + 0j)` is `-0 + 0j` here as in NumPy: its test fails where the suite draws that zero.
+does not.
 
 ## What the host does
 

@@ -168,7 +168,7 @@ RK_DEVICE c128 complex_exp(c128 z) {
 
 RK_DEVICE c128 complex_expm1(c128 z) {
     if (z.im == 0) {
-        return {z.re == 0 ? z.re : expm1(z.re), z.im};
+        return {z.re == 0 ? 0 : expm1(z.re), z.im};  // the standard has no -0 here
     }
     if (is_infinite(z.re) && z.re < 0) {
         return {-1, is_finite(z.im) ? copysign(0.0, sin(z.im)) : 0};
@@ -212,7 +212,7 @@ RK_DEVICE c128 complex_cosh(c128 z) {
 // forms of the inverse functions below.
 RK_DEVICE c128 complex_tanh(c128 z) {
     if (is_infinite(z.re)) {
-        return {copysign(1.0, z.re), copysign(0.0, is_finite(z.im) ? sin(2 * z.im) : z.im)};
+        return {copysign(1.0, z.re), copysign(0.0, z.im)};  // C has the sign of sin 2b, the array API standard that of b
     }
     if (!is_finite(z.im)) {
         return {z.re == 0 ? z.re : not_a_number(), not_a_number()};

@@ -171,10 +171,11 @@ def test_special_values(device: Device, name: str, dtype: DType) -> None:
 CASES: list[tuple[str, complex, complex]] = [
     ("acosh", 0j, complex(0, math.pi / 2)), ("acosh", complex(-0.0, NAN), complex(NAN, math.pi / 2)),
     ("tanh", complex(0, NAN), complex(0, NAN)), ("tanh", complex(INF, INF), 1 + 0j),
+    ("tanh", complex(INF, 2), 1 + 0j), ("tanh", complex(-INF, -2), complex(-1, -0.0)),
     ("log", complex(-0.0, 0.0), complex(-INF, math.pi)), ("log", 0j, complex(-INF, 0)),
     ("exp", complex(INF, INF), complex(INF, NAN)), ("exp", complex(INF, NAN), complex(INF, NAN)),
     ("expm1", complex(-INF, INF), -1 + 0j), ("expm1", complex(INF, 0), complex(INF, 0)),
-    ("expm1", complex(NAN, 0), complex(NAN, 0)), ("expm1", complex(-0.0, -0.0), complex(-0.0, -0.0)),
+    ("expm1", complex(NAN, 0), complex(NAN, 0)), ("expm1", complex(-0.0, -0.0), complex(0.0, -0.0)),
     ("log1p", complex(-1, 0), complex(-INF, 0)), ("log1p", complex(-0.0, 0.0), complex(-0.0, 0.0)),
     ("log1p", complex(INF, INF), complex(INF, math.pi / 4)), ("atanh", 1 + 0j, complex(INF, 0)),
     ("sign", 0j, 0j), ("sign", complex(-INF, 1), complex(-1, 0)), ("sign", complex(NAN, 1), complex(NAN, NAN)),
