@@ -51,10 +51,9 @@ def var(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Tensor:
-    """`rocmkern.var` of the tensor, in the dtype given."""
+    """`rocmkern.var` of the tensor."""
     _refuse_out("var", out)
-    values = x if dtype is None else x.astype(dtype)
-    return rocmkern.var(values, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof)
+    return rocmkern.var(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof, dtype=dtype)
 
 
 def std(
@@ -67,10 +66,9 @@ def std(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Tensor:
-    """`rocmkern.std` of the tensor, in the dtype given."""
+    """`rocmkern.std` of the tensor."""
     _refuse_out("std", out)
-    values = x if dtype is None else x.astype(dtype)
-    return rocmkern.std(values, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof)
+    return rocmkern.std(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof, dtype=dtype)
 
 
 def min(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
@@ -133,7 +131,7 @@ def _refuse_out(operation: str, out: object) -> None:
 
 def transpose(x: Tensor, *axes: int | tuple[int, ...] | None) -> Tensor:
     """The axes in a new order, or all reversed where none is named; a view."""
-    return rocmkern.permute_dims(x, None if not axes else axes[0] if len(axes) == 1 else axes)  # type: ignore[arg-type]
+    return x.permute(*axes) if axes else rocmkern.permute_dims(x)
 
 
 def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:

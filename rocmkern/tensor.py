@@ -138,7 +138,7 @@ class Tensor:
         """The elements under another shape: a view where the strides allow, else a copy."""
         return rocmkern.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]  # a tuple comes alone
 
-    def permute(self, *axes: int | tuple[int, ...]) -> Tensor:
+    def permute(self, *axes: int | tuple[int, ...] | None) -> Tensor:
         """The axes in a new order, a view."""
         return rocmkern.permute_dims(self, axes[0] if len(axes) == 1 else axes)  # type: ignore[arg-type]  # a tuple comes alone
 

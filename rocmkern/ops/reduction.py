@@ -181,23 +181,36 @@ def _counted(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 @recorded
 def mean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
     """The mean along axes, in its dtype or the one given; of integers as float32, NaN of nothing."""
-    if dtype is not None:
-        wanted = as_dtype(dtype)
-        if not (wanted.is_float or wanted.is_complex):
-            raise DTypeError(f"mean: dtype {wanted.name}; name a float or complex dtype and convert the result")
-        x = cast(as_tensor("mean", x), wanted)
-    values = x if as_tensor("mean", x).dtype.is_complex else as_floats("mean", x)
+    given = _in_dtype("mean", x, dtype)
+    values = given if given.dtype.is_complex else as_floats("mean", given)
     return _reduce("mean", values, normal_axes(axis, x.ndim, "mean"), keepdims)
+
+
+def _in_dtype(operation: str, x: Tensor, dtype: DType | None) -> Tensor:
+    """The values in the dtype that is to be computed in. Raises DTypeError for integers, which means don't fit."""
+    if dtype is None:
+        return as_tensor(operation, x)
+    wanted = as_dtype(dtype)
+    if not (wanted.is_float or wanted.is_complex):
+        raise DTypeError(f"{operation}: dtype {wanted.name}; name a float or complex dtype and convert the result")
+    return cast(as_tensor(operation, x), wanted)
 
 
 @recorded
 def var(
-    x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+    x: Tensor,
+    /,
+    axis: Axes = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    ddof: float | None = None,
+    dtype: DType | None = None,
 ) -> Tensor:
-    """The mean squared distance from the mean, in two passes; the sum is divided by the count less `correction`, which
-    may also be given as `ddof`.
+    """The mean squared distance from the mean, in two passes, in its dtype or the one given; the sum is divided by the
+    count less `correction`, which may also be given as `ddof`.
     """
-    return _spread("var", x, axis, lowered_by("var", correction, ddof), keepdims, root=False)
+    return _spread("var", _in_dtype("var", x, dtype), axis, lowered_by("var", correction, ddof), keepdims, root=False)
 
 
 def lowered_by(operation: str, correction: float, ddof: float | None) -> float:
@@ -225,10 +238,17 @@ def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: 
 
 @recorded
 def std(
-    x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+    x: Tensor,
+    /,
+    axis: Axes = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    ddof: float | None = None,
+    dtype: DType | None = None,
 ) -> Tensor:
     """The square root of `var`."""
-    return _spread("std", x, axis, lowered_by("std", correction, ddof), keepdims, root=True)
+    return _spread("std", _in_dtype("std", x, dtype), axis, lowered_by("std", correction, ddof), keepdims, root=True)
 
 
 @recorded

@@ -55,8 +55,9 @@ def test_dtype_of_a_mean() -> None:
     x = np.full(5, 70_000, np.int64)
     assert_same(rk.mean(rk.asarray(x), dtype=rk.float64), np.mean(x, dtype=np.float64), rk.float64)
     assert_same(rk.asarray([60000.0] * 4, dtype=rk.float16).mean(dtype=rk.float32), np.float32(60000), rk.float32)
-    with pytest.raises(DTypeError, match="mean: dtype int32; name a float or complex dtype"):
-        rk.mean(rk.asarray(x), dtype=rk.int32)
+    for name in ("mean", "var", "std"):
+        with pytest.raises(DTypeError, match=f"{name}: dtype int32; name a float or complex dtype"):
+            getattr(rk.asarray(x), name)(dtype=rk.int32)
 
 
 @pytest.mark.parametrize("decimals", [-2, -1, 0, 1, 3])
