@@ -67,7 +67,7 @@ def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, k
 def _weighted(x: Tensor, weights: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor | None:
     """An average in one launch; None of rows that are better taken in parts, and of other dtypes."""
     same_device("average", x.device, weights)
-    if x.dtype is not weights.dtype or x.dtype not in FLOATS:
+    if x.dtype not in FLOATS:
         return None
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     at, given = (t.layout.permute((*kept, *axes)) for t in (x, weights))
@@ -133,7 +133,7 @@ def _of_few_variables(rows: list[Tensor], correction: float, *, correlates: bool
         context(device).plan(plans.one_block, count * count * n),
     )
     addresses = first.address, 0 if len(rows) == 1 else rows[-1].address, out.address
-    run(plan, count, first.shape[0], n, *steps, float(_freedom(rows, correction)), correlates, *addresses)
+    run(plan, count, first.shape[0], n, *steps, _freedom(rows, correction), correlates, *addresses)
     return out
 
 
