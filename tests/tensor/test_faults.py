@@ -128,6 +128,8 @@ def test_checks_of_one_launch_keep_their_slots(late: rk.Device) -> None:
     for _ in range(255):
         rk.take(x, row, axis=0)
     x[bad, column]
+    answers = faults._answers_of(late)
+    assert 256 < len(answers._checks) <= answers.memory.nbytes // 32  # bytes of an answer
     with pytest.raises(IndexError, match="index: index 1 at position 0 on axis 0 of length 1"):
         late.synchronize()
     for _ in range(260):
