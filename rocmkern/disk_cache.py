@@ -1,7 +1,8 @@
 """Files that can be made again, in folders of the user's cache: bounded, and shared by any number of processes.
 
 Each folder (`compiled`, `emulator`, `instances`, `jit`, `kernels`) holds up to $ROCMKERN_CACHE_MB, by default 512. What
-was used longest ago goes first. A folder that can't be written, or a full disk, means that nothing is kept.
+was used longest ago goes first. A folder that can't be written, or a full disk, means that nothing is kept. What is
+kept is code, so only this user's own files count (`private_files`), with a digest under the user's key.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 from attrs import frozen
 
+from rocmkern import private_files
 from rocmkern.errors import ConfigError
 from rocmkern.paths import cache_folder, write_whole
+from rocmkern.private_files import DIGEST_BYTES
 
 LIMIT_VARIABLE: Final = "ROCMKERN_CACHE_MB"
 LIMIT_MB: Final = 512
@@ -26,7 +28,8 @@ SPARED_S: Final = 60.0  # for who was told a file's place to open it, and for wh
 LOOK_EVERY_S: Final = 60.0  # until some process that writes looks how large a folder is
 SHARE: Final = 16  # one that has written this part of the limit looks sooner
 SUFFIX: Final = ".kept"
-DIGEST_BYTES: Final = 16
+SEAL_SUFFIX: Final = ".seal"
+OPENED_BY_PATH: Final = ("instances", "kernels")  # folders of files that are no entries
 _unseen = defaultdict[Path, int](int)  # folder → bytes written since its size was looked at
 
 
@@ -50,24 +53,21 @@ class DiskCache:
         return DiskCache(cache_folder() / name)
 
     def fetch(self, key: str) -> bytes | None:
-        """The bytes that were kept under a key; None where there are none, or damaged ones."""
-        path = self._path(key)
+        """The bytes that were kept under a key; None where there are none, or damaged ones, or another user's."""
         try:
-            content = path.read_bytes()
+            content = private_files.read(self.folder, f"{key}{SUFFIX}")
+            data = content[DIGEST_BYTES:]
+            if private_files.digest(key, data) != content[:DIGEST_BYTES]:
+                return None
         except OSError:
             return None
-        data = content[DIGEST_BYTES:]
-        if _digest(data) != content[:DIGEST_BYTES]:
-            return None
-        use(path)
+        use(self.folder / f"{key}{SUFFIX}")
         return data
 
     def keep(self, key: str, data: bytes) -> bool:
         """Whether the bytes could be kept. Of several writers one wins."""
         try:
-            path = self._path(key)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, _digest(data) + data)
+            private_files.write(self.folder, f"{key}{SUFFIX}", private_files.digest(key, data) + data)
         except OSError:
             return False
         self.bound(len(data))
@@ -93,15 +93,49 @@ class DiskCache:
                 mark.touch()
         return is_due
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{SUFFIX}"
+
+def read(path: Path) -> bytes:
+    """A file's content. Raises OSError where it is not there, or lies in the user's cache and others can write it."""
+    return private_files.read(path.parent, path.name) if _is_cached(path) else path.read_bytes()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes a file whole, and the folders that it lies in; those of the user's cache for the user alone."""
+    if _is_cached(path):
+        private_files.write(path.parent, path.name, content)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+
+
+def describe(path: Path, suffix: str, text: bytes, content: bytes) -> None:
+    """Writes what is to lie beside a file of that content: a text, and in the user's cache a seal on both."""
+    write(path.with_name(path.name + suffix), text)
+    if _is_cached(path):
+        write(path.with_name(path.name + SEAL_SUFFIX), private_files.digest(path.name, text, content))
+
+
+def read_described(path: Path, suffix: str) -> tuple[bytes, bytes]:
+    """A file's content and the text beside it. Raises OSError where one is missing or, in the user's cache, not as this
+    user sealed it."""
+    content, text = read(path), read(path.with_name(path.name + suffix))
+    if _is_cached(path):
+        seal = read(path.with_name(path.name + SEAL_SUFFIX))
+        if seal != private_files.digest(path.name, text, content):
+            raise PermissionError(f"cache: {path} is not as it was kept; remove it")
+    return content, text
+
+
+def _is_cached(path: Path) -> bool:
+    """Whether it is of the cache's own, of which users may put others beside them."""
+    return any(path.is_relative_to(cache_folder() / name) for name in OPENED_BY_PATH)
 
 
 def use(*paths: Path) -> None:
     """Say that files are in use."""
     for path in paths:
         with suppress(OSError):
-            os.utime(path)
+            os.utime(path, follow_symlinks=False)
 
 
 def prune(folder: Path, limit: int) -> None:
@@ -134,7 +168,3 @@ def _groups(folder: str) -> Iterator[tuple[float, int, list[str]]]:
         with suppress(OSError):
             status = [entry.stat() for entry in group]
             yield max(s.st_mtime for s in status), sum(s.st_size for s in status), [entry.path for entry in group]
-
-
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=DIGEST_BYTES).digest()

@@ -24,8 +24,10 @@ def cache_folder() -> Path:
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file so that readers find the old content or all of the new, whoever else writes it."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    fresh.unlink(missing_ok=True)
     try:
-        fresh.write_bytes(content)
+        with fresh.open("xb") as file:  # not through a link that lies there
+            file.write(content)
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)

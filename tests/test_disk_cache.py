@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -146,12 +147,16 @@ def test_folder_that_cannot_be_written(cache: DiskCache, monkeypatch: pytest.Mon
     """What others kept there is found."""
     assert cache.keep("a", b"content")
 
-    def refuse(*arguments: object, **options: object) -> None:
+    def refuse(*arguments: object, **options: object) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
-    for name in ("utime", "replace", "unlink", "open"):
+    def open_to_read(path: str, flags: int, *arguments: Any, **options: Any) -> int:
+        return opens(path, flags, *arguments, **options) if not flags & (os.O_WRONLY | os.O_CREAT) else refuse()
+
+    opens = os.open
+    for name in ("utime", "replace", "unlink"):
         monkeypatch.setattr(os, name, refuse)
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(os, "open", open_to_read)
     assert cache.fetch("a") == b"content"
     assert not cache.keep("b", b"more")
 

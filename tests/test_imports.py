@@ -21,6 +21,7 @@ LAYERS = (
     ("emulator",),
     ("codeobject",),
     ("disk_cache",),
+    ("private_files",),
     ("targets", "dtypes", "paths"),
     ("errors",),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from rocmkern import codeobject
+from rocmkern import codeobject, disk_cache
 from rocmkern.build import compiled
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.disk_cache import DiskCache
@@ -38,27 +38,26 @@ def plan(
     where = instance_files.default_folder() if folder is None else folder
     wanted = {kernel.symbol: kernel for kernel in kernels}
     jobs = [InstanceJob(k, target, instance_files.path(k, target, where)) for k in wanted.values()]
-    return [job for job in jobs if force or not instance_files.is_current(job.output, job.kernel)]
+    return [job for job in jobs if force or instance_files.current(job.output, job.kernel) is None]
 
 
 def build(job: InstanceJob, toolchain: Toolchain) -> None:
     """Compiles one kernel, unless these sources were compiled before. Raises BuildError."""
     key = compiled.key(job.kernel.symbol, job.target, instance_files.source_hash(job.kernel), toolchain)
-    job.output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=job.output.parent, prefix=".") as scratch:
-        built = Path(scratch, job.output.name).resolve()  # the compiler works in a folder of its own
+    with tempfile.TemporaryDirectory() as scratch:
+        built = Path(scratch, job.output.name)
         if not compiled.fetch(key, built):
             Path(scratch, "instance.hip").write_text(instance_files.source_text(job.kernel))
             toolchain.compile(Path(scratch), "instance.hip", job.target, built, (f"-I{files.sources()}",))
             compiled.keep(key, built)
-        held = codeobject.read(built.read_bytes()).kernels
-        if list(held) != [job.kernel.symbol]:
-            raise BuildError(f"build {job.name}: it holds {', '.join(held)}, not {job.kernel.symbol}; fix the family")
-        nbytes = built.stat().st_size
-        built.replace(job.output)
-    instance_files.mark(job.output, job.kernel)
+        content = built.read_bytes()
+    held = codeobject.read(content).kernels
+    if list(held) != [job.kernel.symbol]:
+        raise BuildError(f"build {job.name}: it holds {', '.join(held)}, not {job.kernel.symbol}; fix the family")
+    disk_cache.write(job.output, content)
+    instance_files.mark(job.output, job.kernel, content)
     if job.output.is_relative_to(instance_files.default_folder()):
-        DiskCache(instance_files.default_folder()).bound(nbytes)
+        DiskCache(instance_files.default_folder()).bound(len(content))
 
 
 def build_all(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from rocmkern import targets
+from rocmkern import private_files, targets
 from rocmkern.build import hiprtc, toolchain
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.disk_cache import DiskCache
@@ -51,7 +52,7 @@ def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[s
     key = _key(source, target, options, chosen)
     code = cache.fetch(key)
     if code is None:
-        with _locked(cache.folder / f"{key}.lock"):
+        with _locked(cache.folder, f"{key}.lock"):
             code = cache.fetch(key)
             if code is None:
                 code = _compile(source, target, name, options, chosen)
@@ -84,13 +85,14 @@ def _key(source: str, target: str, options: tuple[str, ...], chosen: Toolchain) 
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(folder: Path, name: str) -> Iterator[None]:
     """One process at a time, where the folder can be written; the system lets go of the lock when its owner dies."""
     with ExitStack() as held:
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(held.enter_context(path.open("w")), fcntl.LOCK_EX)
-            held.callback(path.unlink, missing_ok=True)
+            descriptor = private_files.opened_file(folder, name, os.O_WRONLY | os.O_CREAT)
+            held.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            held.callback((folder / name).unlink, missing_ok=True)
         yield
 
 

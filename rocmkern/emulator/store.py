@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgpack
 from attrs import define, field
 
+from rocmkern import private_files
 from rocmkern.disk_cache import DiskCache, use
 from rocmkern.emulator.linking import Function
 
@@ -35,11 +36,15 @@ class Store:
 
     @property
     def index_path(self) -> Path:
-        return self.cache.folder / self.version / "index"
+        return self.cache.folder / self._index_name
+
+    @property
+    def _index_name(self) -> str:
+        return f"{self.version}/index"
 
     def refresh(self) -> None:
         """Read the index lines that appeared since."""
-        with contextlib.suppress(OSError), self.index_path.open("rb") as file:
+        with contextlib.suppress(OSError), private_files.stream(self.cache.folder, self._index_name) as file:
             if file.seek(0, os.SEEK_END) < self._read:
                 self._read = 0  # another one, in the place of one that was dropped
             file.seek(self._read)
@@ -83,7 +88,8 @@ class Store:
             return
         line = f"{name} {symbols}\n"
         with contextlib.suppress(OSError):
-            descriptor = os.open(self.index_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            descriptor = private_files.opened_file(self.cache.folder, self._index_name, flags)
             try:
                 os.write(descriptor, line.encode())
             finally:

@@ -58,8 +58,8 @@ class KernelCache:
         spec = families.family(family).by_symbol.get(symbol)
         instance = families.unshipped().get(symbol) if spec is None else None
         if instance is not None:
-            path = instance_files.require(instance, device.info.arch)
-            return Module.load(path, device).get_function(symbol, instance.parameters)
+            path, code = instance_files.require(instance, device.info.arch)
+            return Module.load_data(code, device, name=path.name).get_function(symbol, instance.parameters)
         return self.module(family, device).get_function(symbol, spec.parameters if spec is not None else None)
 
     def clear(self) -> None:

@@ -16,7 +16,7 @@ from rocmkern import disk_cache, targets
 from rocmkern.errors import KernelNotFound
 from rocmkern.kernels import sources
 from rocmkern.kernels.catalogue import KernelSpec
-from rocmkern.paths import cache_folder, write_whole
+from rocmkern.paths import cache_folder
 
 KERNEL_FOLDERS: Final = "ROCMKERN_KERNEL_DIR"
 _HASH_SUFFIX: Final = ".sources"
@@ -49,21 +49,18 @@ def source_hash(kernel: KernelSpec) -> str:
     return hashlib.sha256(f"{sources.source_hash(kernel.family)}\0{source_text(kernel)}".encode()).hexdigest()
 
 
-def mark(code_object: Path, kernel: KernelSpec) -> None:
-    """Notes beside a code object which sources it came from, and what it is."""
-    write_whole(_mark_path(code_object), _mark(kernel, code_object.read_bytes()))
+def mark(code_object: Path, kernel: KernelSpec, content: bytes) -> None:
+    """Notes beside a code object of that content which sources it came from, and what it is."""
+    disk_cache.describe(code_object, _HASH_SUFFIX, _mark(kernel, content), content)
 
 
-def is_current(code_object: Path, kernel: KernelSpec) -> bool:
-    """Whether the file is there, whole and of today's sources."""
+def current(code_object: Path, kernel: KernelSpec) -> bytes | None:
+    """The content of a file; None where it is not there, or not whole, or not of today's sources."""
     try:
-        return _mark_path(code_object).read_bytes() == _mark(kernel, code_object.read_bytes())
+        content, text = disk_cache.read_described(code_object, _HASH_SUFFIX)
     except OSError:
-        return False
-
-
-def _mark_path(code_object: Path) -> Path:
-    return code_object.with_name(code_object.name + _HASH_SUFFIX)
+        return None
+    return content if text == _mark(kernel, content) else None
 
 
 def _mark(kernel: KernelSpec, content: bytes) -> bytes:
@@ -72,17 +69,25 @@ def _mark(kernel: KernelSpec, content: bytes) -> bytes:
 
 def find(kernel: KernelSpec, arch: str) -> Path | None:
     """The file that serves a device of `arch`; earlier folders and exact targets win."""
+    found = _find(kernel, arch)
+    return None if found is None else found[0]
+
+
+def _find(kernel: KernelSpec, arch: str) -> tuple[Path, bytes] | None:
+    """The file and its content, as it was when that was found to be right."""
     folders = [folder / "instances" for folder in named_folders()] + [default_folder()]
-    found = (path(kernel, target, folder) for folder in folders for target in targets.candidates(arch))
-    chosen = next((file for file in found if is_current(file, kernel)), None)
-    if chosen is not None and chosen.is_relative_to(default_folder()):
-        disk_cache.use(chosen)
-    return chosen
+    for file in (path(kernel, target, folder) for folder in folders for target in targets.candidates(arch)):
+        content = current(file, kernel)
+        if content is not None:
+            if file.is_relative_to(default_folder()):
+                disk_cache.use(file)
+            return file, content
+    return None
 
 
-def require(kernel: KernelSpec, arch: str) -> Path:
-    """The same, or KernelNotFound (a LookupError) with the way to build it."""
-    found = find(kernel, arch)
+def require(kernel: KernelSpec, arch: str) -> tuple[Path, bytes]:
+    """The same with its content, or KernelNotFound (a LookupError) with the way to build it."""
+    found = _find(kernel, arch)
     if found is None:
         raise KernelNotFound(
             f"load {kernel.symbol}: this instance does not ship and is not built for {targets.strip_features(arch)}; "

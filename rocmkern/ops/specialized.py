@@ -158,10 +158,8 @@ def _function(device: Device, path: Path) -> tuple[Function, Sidecar] | None:
     found = _functions.get(key)
     if found is None:
         try:
-            row, code = sidecar.read(path), path.read_bytes()
-        except (ConfigError, OSError):
-            return None
-        if hashlib.sha256(code).hexdigest() != row.sha256:
+            row, code = sidecar.read_both(path)
+        except ConfigError:
             return None
         if path.is_relative_to(cache_folder()):
             disk_cache.use(path)

@@ -52,9 +52,9 @@ class Module(Closing):
         return _load(Path(path).read_bytes(), device, Path(path).name)
 
     @staticmethod
-    def load_data(data: bytes, device: DeviceLike = None) -> Module:
-        """Loads the bytes of such a file."""
-        return _load(data, device, "module")
+    def load_data(data: bytes, device: DeviceLike = None, *, name: str = "module") -> Module:
+        """Loads the bytes of such a file, which `name` names in messages."""
+        return _load(data, device, name)
 
     @property
     def handle(self) -> int:

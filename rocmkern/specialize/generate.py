@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rocmkern import codeobject
+from rocmkern import codeobject, disk_cache
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.errors import BuildError, CodeObjectError, ConfigError
-from rocmkern.kernels import files, sources
-from rocmkern.kernels.sidecar import Sidecar, TensorRow, read
-from rocmkern.paths import write_whole
+from rocmkern.kernels import files, sidecar, sources
+from rocmkern.kernels.sidecar import Sidecar, TensorRow
 from rocmkern.specialize import operations
 from rocmkern.specialize.config import Request
 from rocmkern.specialize.descriptor import TensorDescriptor
@@ -61,20 +60,15 @@ def generate(
 
 
 def _is_current(request: Request, folder: Path) -> bool:
-    path = output_path(folder, request)
-    if not path.exists():
-        return False
     try:
-        beside = read(path)
-        is_whole = beside.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    except (ConfigError, OSError):
+        row, _ = sidecar.read_both(output_path(folder, request))
+    except ConfigError:
         return False
-    return is_whole and beside.source_hash == source_hash(request)
+    return row.source_hash == source_hash(request)
 
 
 def _make(request: Request, folder: Path, toolchain: Toolchain) -> str:
     path = output_path(folder, request)
-    path.parent.mkdir(parents=True, exist_ok=True)
     own = request.source.parent != operations.templates()
     with tempfile.TemporaryDirectory() as scratch:
         if not own:
@@ -89,8 +83,8 @@ def _make(request: Request, folder: Path, toolchain: Toolchain) -> str:
                 f"{request.source.name}: it has no kernel {symbol!r} but {', '.join(held)}; fix kernel_name"
             )
         code = built.read_bytes()
-        write_whole(path, code)
-    _sidecar(request, symbol, code).write(path)
+        disk_cache.write(path, code)
+    _sidecar(request, symbol, code).write(path, code)
     return "generated"
 
 

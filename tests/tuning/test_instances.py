@@ -166,7 +166,7 @@ def test_earlier_folders_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for path in made:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-        instance_files.mark(path, kernel)
+        instance_files.mark(path, kernel, b"")
         assert instance_files.find(kernel, "gfx1100") == path
 
 
@@ -242,9 +242,9 @@ def test_stale_instances_are_not_used(built: Path, monkeypatch: pytest.MonkeyPat
     assert found is not None
     copy = built / "instances" / "gfx942" / found.name
     shutil.copytree(folder, built / "instances")
-    assert instance_files.is_current(copy, kernel)
+    assert instance_files.current(copy, kernel) == copy.read_bytes()
     copy.write_bytes(copy.read_bytes()[:-1])
-    assert not instance_files.is_current(copy, kernel)
+    assert instance_files.current(copy, kernel) is None
     monkeypatch.setattr("rocmkern.kernels.sources.source_hash", lambda name: "other")
     assert instance_files.find(kernel, "gfx942") is None
 

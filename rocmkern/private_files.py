@@ -1,0 +1,198 @@
+"""Files that nobody but their user can have written, and the key that marks content as this user's.
+
+What is run as code comes from such files alone. Owner and mode are asked of what is open, the folders on the way
+included, and the last link of a path is not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from rocmkern.paths import cache_folder, config_folder
+
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+KEY_BYTES: Final = 32
+DIGEST_BYTES: Final = 16
+KEY_FOLDER: Final = "private"
+_KEY_FILE: Final = "cache.key"
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_TO_READ: Final = os.O_RDONLY | os.O_NONBLOCK  # a pipe in a file's place would have no end
+_keys = dict[Path, bytes]()  # by the folder that holds them
+_told = set[str]()
+
+
+@contextmanager
+def opened_folder(folder: Path, *inner: str, make: bool = False) -> Iterator[int]:
+    """The descriptor of a folder, or of one inside it, that the user owns and nobody else can write.
+
+    `make` makes what is missing. Raises OSError where there is none, PermissionError and a warning, once, where others
+    could have put something there.
+    """
+    if make:
+        _make_folders(folder)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _check(descriptor, folder, _OTHERS_WRITE)
+        for name in inner:
+            folder = folder / name
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, FOLDER_MODE, dir_fd=descriptor)
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+            _check(descriptor, folder, _OTHERS_WRITE)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _make_folders(folder: Path) -> None:
+    try:
+        os.mkdir(folder, FOLDER_MODE)
+    except FileNotFoundError:
+        _make_folders(folder.parent)
+        _make_folders(folder)
+    except FileExistsError:
+        pass
+
+
+def opened_file(folder: Path, name: str, flags: int = _TO_READ) -> int:
+    """The descriptor of a file that the user owns and nobody else can write; `name` may lead through folders inside.
+
+    With os.O_CREAT in `flags`, what is missing is made. Raises what opened_folder raises.
+    """
+    *inner, last = name.split("/")
+    with opened_folder(folder, *inner, make=bool(flags & os.O_CREAT)) as where:
+        return _opened(where, last, flags, folder / name, _OTHERS_WRITE)
+
+
+def _opened(where: int, name: str, flags: int, path: Path, refused: int) -> int:
+    descriptor = os.open(name, flags | os.O_NOFOLLOW, FILE_MODE, dir_fd=where)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise PermissionError(f"read {path}: it is no file")
+        _check(descriptor, path, refused)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read(folder: Path, name: str) -> bytes:
+    """The content of such a file. Raises what opened_folder raises."""
+    with stream(folder, name) as file:
+        return file.read()
+
+
+def stream(folder: Path, name: str) -> BinaryIO:
+    """Such a file to read from. Raises what opened_folder raises."""
+    return os.fdopen(opened_file(folder, name), "rb")
+
+
+def write(folder: Path, name: str, content: bytes) -> None:
+    """Writes a file so that readers find the old content or all of the new. Raises what opened_folder raises."""
+    *inner, last = name.split("/")
+    with opened_folder(folder, *inner, make=True) as where:
+        fresh = _write_beside(where, last, content)
+        try:
+            os.replace(fresh, last, src_dir_fd=where, dst_dir_fd=where)
+        except BaseException:
+            os.unlink(fresh, dir_fd=where)
+            raise
+
+
+def _write_beside(where: int, name: str, content: bytes) -> str:
+    """Writes under another name, which it returns."""
+    fresh = f".{name}.{os.getpid()}.{threading.get_ident()}"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh, dir_fd=where)  # left by a process of the same number
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE, dir_fd=where)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+    except BaseException:
+        os.unlink(fresh, dir_fd=where)
+        raise
+    return fresh
+
+
+def digest(name: str, *contents: bytes) -> bytes:
+    """What stands for content under a name, and can't be made without the user's key.
+
+    Raises OSError where the user has no key and none can be written.
+    """
+    state = blake2b(key=_key(), digest_size=DIGEST_BYTES)
+    for part in (name.encode(), *contents):
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.digest()
+
+
+def _key() -> bytes:
+    """The user's key: in the configuration folder, which nobody restores with a cache; where that can't be, beside the
+    cache."""
+    places = config_folder() / KEY_FOLDER, cache_folder() / KEY_FOLDER
+    for place in places:
+        if place in _keys:
+            return _keys[place]
+    for place in places:
+        with suppress(OSError):
+            found = _keys[place] = _key_in(place)
+            return found
+    raise PermissionError(f"cache: no key in {places[0]}, and none can be written there")
+
+
+def _key_in(place: Path) -> bytes:
+    try:
+        with opened_folder(place) as where:
+            return _read_key(where, place)
+    except FileNotFoundError:
+        pass
+    with opened_folder(place, make=True) as where:
+        fresh = _write_beside(where, _KEY_FILE, os.urandom(KEY_BYTES))
+        try:
+            with suppress(FileExistsError):  # another process was first
+                os.link(fresh, _KEY_FILE, src_dir_fd=where, dst_dir_fd=where)
+        finally:
+            os.unlink(fresh, dir_fd=where)
+        return _read_key(where, place)
+
+
+def _read_key(where: int, place: Path) -> bytes:
+    path = place / _KEY_FILE
+    with os.fdopen(_opened(where, _KEY_FILE, _TO_READ, path, stat.S_IRWXG | stat.S_IRWXO), "rb") as file:
+        key = file.read(KEY_BYTES + 1)
+    if len(key) != KEY_BYTES:
+        raise _refusal(path, f"has not the {KEY_BYTES} bytes of a key; nothing is cached: remove it")
+    return key
+
+
+def _check(descriptor: int, path: Path, refused: int) -> None:
+    """Raises PermissionError unless what is open is the user's and has none of the `refused` permissions."""
+    status = os.fstat(descriptor)
+    if status.st_uid == os.geteuid() and not status.st_mode & refused:
+        return
+    raise _refusal(
+        path,
+        f"belongs to user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}, so that others can write or read "
+        "it; it is not used: remove it, or make it the user's own and `chmod go=`",
+    )
+
+
+def _refusal(path: Path, fact: str) -> PermissionError:
+    """The error, and a warning where this was not told before."""
+    words = f"cache: {path} {fact}"
+    if words not in _told:
+        _told.add(words)
+        warnings.warn(words, RuntimeWarning, stacklevel=2)
+    return PermissionError(words)
