@@ -17,17 +17,41 @@ from rocmkern.errors import CodeObjectError
 
 DESCRIPTOR_BYTES: Final = 64
 _ENTRY_OFFSET: Final = struct.Struct("<q")
+_PROPERTIES: Final = struct.Struct("<H")  # of a kernel's code
+_WAVE32: Final = 10  # the bit of them that says so
+_ALWAYS_64: Final = ("gfx6", "gfx7", "gfx8", "gfx9")
 _LARGEST_KERNARG_BYTES: Final = 1 << 16
+_LARGEST_LDS_BYTES: Final = 1 << 20
+_LARGEST_PRIVATE_BYTES: Final = 1 << 18  # of a thread: a wave of 32 has at most 8 MB
+_OBJECT_BYTES: Final = 20  # that a byte of a note may become as a Python object, other than a list or a map
+_CONTAINER_BYTES: Final = 256  # of a list or a map of little
+_SHOWN: Final = 40  # letters of what is wrong
 
 Known = dict[tuple[tuple[Any, Any], ...], Argument]  # by what the note says of it
 
 
-def decode(note: bytes) -> dict[str, Any]:
+def decode(note: bytes, most_bytes: int) -> dict[str, Any]:
     """The note as a dictionary."""
+    if len(note) * _OBJECT_BYTES > most_bytes:
+        raise CodeObjectError(
+            f"read: a metadata note of {len(note)} bytes, {most_bytes // _OBJECT_BYTES} are the most; if you trust the "
+            f"file, load it with most_bytes={len(note) * _OBJECT_BYTES}"
+        )
+    left = most_bytes // _CONTAINER_BYTES
+
+    def counted(container: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ValueError("more lists and maps than a note has room for")
+        return container
+
     try:
-        document = msgpack.unpackb(note, raw=False, strict_map_key=False, unicode_errors="replace")
+        document = msgpack.unpackb(
+            note, raw=False, strict_map_key=False, unicode_errors="replace", object_hook=counted, list_hook=counted
+        )
     except (ValueError, TypeError, RecursionError, MemoryError, msgpack.UnpackException) as error:
-        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        reason = f"{type(error).__name__}: {str(error)[:_SHOWN]}".rstrip(": ")
         raise CodeObjectError(f"read: the metadata note is no msgpack ({reason})") from None
     if not isinstance(document, dict):
         raise CodeObjectError(f"read: the metadata note holds a {type(document).__name__}, not a map")
@@ -35,12 +59,12 @@ def decode(note: bytes) -> dict[str, Any]:
 
 
 def kernels(
-    document: dict[str, Any], symbols: dict[str, tuple[int, int]], segments: tuple[Segment, ...]
+    document: dict[str, Any], symbols: dict[str, tuple[int, int]], segments: tuple[Segment, ...], target: str
 ) -> dict[str, Kernel]:
     """The kernels that `document` lists, by name, joined with their descriptors in the image."""
     rows = _value(document, "amdhsa.kernels", list, [])
     known: Known = {}
-    found = (_kernel(_checked(row, "amdhsa.kernels", dict), symbols, segments, known) for row in rows)
+    found = (_kernel(_checked(row, "amdhsa.kernels", dict), symbols, segments, target, known) for row in rows)
     return {kernel.name: kernel for kernel in found}
 
 
@@ -48,6 +72,7 @@ def _kernel(
     row: dict[str, Any],
     symbols: dict[str, tuple[int, int]],
     segments: tuple[Segment, ...],
+    target: str,
     known: Known,
 ) -> Kernel:
     name = _value(row, ".name", str, "")
@@ -66,10 +91,10 @@ def _kernel(
         symbol=symbol,
         arguments=_arguments(row, name, known),
         kernarg_size=_size(row, ".kernarg_segment_size", _LARGEST_KERNARG_BYTES),
-        kernarg_align=_size(row, ".kernarg_segment_align"),
-        lds_size=_size(row, ".group_segment_fixed_size"),
-        private_size=_size(row, ".private_segment_fixed_size"),
-        wave_size=_size(row, ".wavefront_size") or 64,
+        kernarg_align=_size(row, ".kernarg_segment_align", _LARGEST_KERNARG_BYTES),
+        lds_size=_size(row, ".group_segment_fixed_size", _LARGEST_LDS_BYTES),
+        private_size=_size(row, ".private_segment_fixed_size", _LARGEST_PRIVATE_BYTES),
+        wave_size=_wave_size(row, name, target, descriptor),
         sgprs=_size(row, ".sgpr_count"),
         vgprs=_size(row, ".vgpr_count"),
         agprs=_size(row, ".agpr_count"),
@@ -82,6 +107,21 @@ def _kernel(
         descriptor_address=address if descriptor else 0,
         entry_address=entry,
     )
+
+
+def _wave_size(row: dict[str, Any], kernel: str, target: str, descriptor: bytes) -> int:
+    """The threads of a wave: 64 up to gfx9; later the descriptor says whether 32."""
+    sizes: tuple[int, ...] = (64,)
+    if not target.startswith(_ALWAYS_64):
+        is_32 = descriptor and _PROPERTIES.unpack_from(descriptor, 56)[0] >> _WAVE32 & 1
+        sizes = (32,) if is_32 else (64,) if descriptor else (32, 64)
+    stated = _size(row, ".wavefront_size") or sizes[0]
+    if stated not in sizes:
+        raise CodeObjectError(
+            f"read: kernel {kernel!r} has waves of {stated} threads by its note, of {sizes[0]} by its descriptor for "
+            f"{target}; build the file anew"
+        )
+    return stated
 
 
 def _arguments(row: dict[str, Any], kernel: str, known: Known) -> tuple[Argument, ...]:
@@ -123,8 +163,9 @@ def image_bytes(segments: tuple[Segment, ...], address: int, size: int) -> bytes
 
 
 def _checked(value: Any, key: str, kind: type) -> Any:
-    if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
-        raise CodeObjectError(f"read: metadata {key} is {str(value)[:40]!r}, a {kind.__name__} was expected")
+    if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
+        what = repr(value)[:_SHOWN] if isinstance(value, int | float) else f"a {type(value).__name__}"
+        raise CodeObjectError(f"read: metadata {key} is {what}, a {kind.__name__} was expected")
     return value
 
 

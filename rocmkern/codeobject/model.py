@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 from attrs import frozen
+
+MOST_BYTES: Final = 64 << 20  # that loading may take beyond the size of the file, unless the caller allows more
 
 
 @frozen
@@ -82,6 +85,9 @@ class Kernel:
         return max(self.kernarg_size, max((a.end for a in self.arguments), default=0))
 
 
+EXECUTABLE: Final = 1  # a segment's flag
+
+
 @frozen
 class Segment:
     """One loadable piece of the image."""
@@ -105,3 +111,22 @@ class CodeObject:
     symbols: dict[str, tuple[int, int]]  # name → (virtual address, size)
     relocations: tuple[tuple[int, int, str, int], ...]  # (address, type, symbol name or "", addend)
     image: bytes  # the ELF itself
+
+    @property
+    def blank_bytes(self) -> int:
+        """How much more memory it takes than the file has bytes for: zeros, and what lies between segments.
+
+        Four times what lies between instructions: of each dword there, operations are looked up.
+        """
+        held = [s for s in self.segments if s.memory_size]
+        code = [s for s in held if s.flags & EXECUTABLE and s.data]
+        return _blank([(s.address, s.memory_size, s.data) for s in held]) + 4 * _blank(
+            [(s.address, len(s.data), s.data) for s in code]
+        )
+
+
+def _blank(pieces: list[tuple[int, int, bytes]]) -> int:
+    if not pieces:
+        return 0
+    first, last = min(p[0] for p in pieces), max(p[0] + p[1] for p in pieces)
+    return max(last - first - sum(len(p[2]) for p in pieces), 0)

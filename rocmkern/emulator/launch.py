@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.mode import CLAMPS_NAN, HALF_OVERFLOW, IEEE
+from rocmkern.errors import LaunchError
 
 Dims = tuple[int, int, int]
 
@@ -172,6 +173,11 @@ def _hidden_arguments(kernel: Kernel, geometry: Geometry) -> bytes:
     for argument in kernel.arguments:
         if argument.is_hidden:
             value = values.get(argument.kind, 0)
+            if value >> 8 * argument.size:
+                raise LaunchError(
+                    f"launch {kernel.name}: {argument.kind} is {value}, the file has {argument.size} bytes for it; use "
+                    "a smaller grid or block"
+                )
             block[argument.offset : argument.end] = value.to_bytes(argument.size, "little")
     return bytes(block)
 

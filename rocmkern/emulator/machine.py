@@ -93,11 +93,12 @@ class Loaded:
     program: Program
 
     def kernel(self, name: str) -> Entry:
-        """The kernel `name`; KernelNotFound where there is none."""
+        """The kernel `name`; KernelNotFound where there is none, CodeObjectError where it can't run."""
         kernel = self.program.code.kernels.get(name)
         if kernel is None:
             have = ", ".join(sorted(self.program.code.kernels)) or "none"
             raise KernelNotFound(f"kernel: no kernel {name!r} in this module; it has {have}")
+        self.program.require_entry(kernel)
         return Entry(self, kernel)
 
     def close(self) -> None:
@@ -149,9 +150,9 @@ class Machine:
 
     def load(self, image: bytes) -> Loaded:
         """Place a code object in device memory."""
-        return Loaded(
-            Program(read(image), self.isa, self.arena, self.library, self.compiles and not self.checked, self.checked)
-        )
+        code = read(image, most_bytes=self.arena.capacity)  # whoever asks for it has said how much it may take
+        compiles = self.compiles and not self.checked
+        return Loaded(Program(code, self.isa, self.arena, self.library, compiles, self.checked))
 
     def launch(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
         """Run a kernel to its end.

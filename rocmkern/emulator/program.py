@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import struct
 import threading
 import warnings
 from collections import defaultdict, deque
@@ -21,6 +20,7 @@ from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.launch import Descriptor
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, IEEE, ROUNDING, SINGLES, FloatMode, Translated, usual
+from rocmkern.emulator.placing import Image
 from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
 from rocmkern.emulator.snapshot import Kept
 from rocmkern.emulator.threads import Threads
@@ -28,9 +28,7 @@ from rocmkern.emulator.tier1 import Hot, UnitBuilder, Version
 from rocmkern.emulator.translation import Translation
 from rocmkern.errors import CodeObjectError, UnsupportedInstruction
 
-EXECUTABLE = 1
 AFTER_BYTES = 256  # behind a kernel, of what names it
-RELATIVE64, ABSOLUTE64 = 13, 3
 
 
 @define(eq=False)
@@ -112,7 +110,7 @@ class Program:
     checked: bool = False
     base: int = field(init=False)  # what is added to the file's addresses
     translation: Translation = field(init=False)
-    _address: int = field(init=False)
+    _image: Image = field(init=False)
     _heat: dict[str, Heat] = field(factory=lambda: defaultdict(Heat))
     _expecting: dict[str, bool] = field(factory=dict)  # kernel → whether it expects zeros
     _modes: dict[str, FloatMode] = field(factory=dict)
@@ -120,42 +118,34 @@ class Program:
     _lock: threading.Lock = field(factory=threading.Lock)
 
     def __attrs_post_init__(self) -> None:
-        segments = [s for s in self.code.segments if s.memory_size]
-        executable = [s for s in segments if s.flags & EXECUTABLE and s.data]
-        if not executable:
-            raise CodeObjectError("load: the code object holds no instructions; give one with a kernel")
-        low = min(s.address for s in segments) & ~0xFFF
-        high = max(s.address + s.memory_size for s in segments)
-        self._address = self.arena.alloc(high - low + 0x1000)
-        placed = -(-self._address // 0x1000) * 0x1000
-        self.base = placed - low
-        view = self.arena.view(placed, high - low)
-        view[:] = bytes(high - low)
-        for segment in segments:
-            start = segment.address - low
-            view[start : start + len(segment.data)] = segment.data
-        self._relocate()
-        start = min(s.address for s in executable)
-        end = max(s.address + len(s.data) for s in executable)
-        text = bytes(view[start - low : end - low])
-        self.translation = Translation(text, self.base + start, self.isa, self.code.target, self.library, self.checked)
+        image = self._image = Image(self.code, self.arena)
+        self.base = image.base
+        self.translation = Translation(
+            image.text, image.text_address, self.isa, self.code.target, self.library, self.checked
+        )
         self._translations[Translated.USUALLY] = self.translation
 
     def close(self) -> None:
-        self.arena.free(self._address)
+        self._image.close()
 
-    def _relocate(self) -> None:
-        for address, kind, symbol, addend in self.code.relocations:
-            if kind not in (RELATIVE64, ABSOLUTE64):
-                raise CodeObjectError(f"load: relocation type {kind} at {address:#x} is not known")
-            value = addend if kind == RELATIVE64 else self.code.symbols[symbol][0] + addend
-            self.arena.view(self.base + address, 8)[:] = struct.pack("<Q", self.base + value)
+    def require_entry(self, kernel: Kernel) -> None:
+        """Raises CodeObjectError unless the kernel has a descriptor that leads to an instruction."""
+        if not kernel.descriptor:
+            raise CodeObjectError(
+                f"kernel: {kernel.name} has no descriptor {kernel.symbol} in the file's content; build the file anew"
+            )
+        start = self.base + kernel.entry_address - self.translation.address
+        size = len(self.translation.text)
+        if not 0 <= start < size or start % 4:
+            raise CodeObjectError(
+                f"kernel: {kernel.name} begins at byte {start} of {size} bytes of instructions; build the file anew"
+            )
 
     def extent(self, kernel: Kernel) -> tuple[int, int]:
         """Where a kernel's code begins and ends in the text; with the text where its symbol has no size."""
         start, end = self.base + kernel.entry_address - self.translation.address, len(self.translation.text)
-        size = self.code.symbols[kernel.name][1]
-        return start, min(start + size, end) if size else end
+        _, size = self.code.symbols.get(kernel.name, (0, 0))
+        return start, min(start + size // 4 * 4, end) if size >= 4 else end
 
     def mode(self, kernel: Kernel) -> FloatMode:
         """The floating-point mode of a kernel."""

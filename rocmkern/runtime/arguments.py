@@ -35,6 +35,7 @@ class Parameter(Protocol):
     def is_pointer(self) -> bool: ...
 
 
+_POINTER_BYTES: Final = 8
 _FORMATS: Final[dict[str, str]] = {
     "bool": "?", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
     "f16": "e", "f32": "f", "f64": "d", "bf16": "2s", "f8_e4m3": "1s",
@@ -161,7 +162,7 @@ def _check_signature(kernel: Kernel, parameters: Sequence[Parameter]) -> None:
             "rebuild the file with `rocmkern build`"
         )
     for index, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True)):
-        size = 8 if parameter.is_pointer else parameter.dtype.itemsize
+        size = _POINTER_BYTES if parameter.is_pointer else parameter.dtype.itemsize
         if argument.size != size or argument.is_pointer != parameter.is_pointer:
             what = "a pointer" if parameter.is_pointer else f"{parameter.dtype} by value"
             raise CodeObjectError(
@@ -175,7 +176,7 @@ def _slot(kernel: str, index: int, argument: Argument, parameter: Parameter | No
     label = f"launch {kernel}: argument {index}" + (f" ({name})" if name else "")
     dtype = parameter.dtype if parameter is not None else None
     nullable = parameter.nullable if parameter is not None else True
-    if argument.is_pointer:
+    if argument.is_pointer and argument.size == _POINTER_BYTES:
         convert = _pointer(label, dtype, nullable, driver)
         return Slot(index, argument, name, dtype, nullable, "Q", convert)
     if dtype is None and argument.type_name in _TYPE_NAMES:

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import define, field
 
 from rocmkern import codeobject
-from rocmkern.codeobject import CodeObject, Kernel
+from rocmkern.codeobject import MOST_BYTES, CodeObject, Kernel
 from rocmkern.dtypes import BY_SHORT
 from rocmkern.errors import ClosedError, CodeObjectError, KernelNotFound
 from rocmkern.runtime.arguments import Parameter
@@ -44,17 +44,21 @@ class Module(Closing):
         self._finalizer = weakref.finalize(self, driver.unload_module, self._handle)
 
     @staticmethod
-    def load(path: str | os.PathLike[str], device: DeviceLike = None) -> Module:
+    def load(path: str | os.PathLike[str], device: DeviceLike = None, *, most_bytes: int = MOST_BYTES) -> Module:
         """Loads a file: a code object, or an offload bundle of which the device's part is taken.
 
-        Raises FileNotFoundError, CodeObjectError if it can't be read, TargetNotBuilt if it is for other devices.
+        Raises FileNotFoundError, CodeObjectError if it can't be read or asks for more than `most_bytes` of memory
+        beyond its size, TargetNotBuilt if it is for other devices.
         """
-        return _load(Path(path).read_bytes(), device, Path(path).name)
+        return Module.load_data(Path(path).read_bytes(), device, name=Path(path).name, most_bytes=most_bytes)
 
     @staticmethod
-    def load_data(data: bytes, device: DeviceLike = None, *, name: str = "module") -> Module:
+    def load_data(
+        data: bytes, device: DeviceLike = None, *, name: str = "module", most_bytes: int = MOST_BYTES
+    ) -> Module:
         """Loads the bytes of such a file, which `name` names in messages."""
-        return _load(data, device, name)
+        device = open_device(device)
+        return Module(device, codeobject.read(data, device.info.arch, most_bytes=most_bytes), name)
 
     @property
     def handle(self) -> int:
@@ -98,8 +102,3 @@ class Module(Closing):
 
     def __repr__(self) -> str:
         return f"Module({self.name}: {len(self.kernels)} kernels for {self.code_object.target} on {self.device.name})"
-
-
-def _load(data: bytes, device: DeviceLike, name: str) -> Module:
-    device = open_device(device)
-    return Module(device, codeobject.read(data, device.info.arch), name)

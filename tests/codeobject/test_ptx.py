@@ -40,6 +40,7 @@ TEXT = b"""
     ret;
 }
 """
+HEAD = b".version 8.0\n.target sm_80\n"
 
 
 def test_parameters_have_natural_offsets() -> None:
@@ -77,3 +78,26 @@ def test_older_ptx_serves_newer_devices() -> None:
     assert targets.resolve("sm_90", ("sm_80", "sm_90"), "affine") == "sm_90"
     with pytest.raises(TargetNotBuilt, match="rocmkern build --target sm_80"):
         targets.resolve("sm_80", ("gfx942", "sm_90"), "affine")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [
+        (".param .align 0 .b8 c[24]", "aligned to 0 bytes"),
+        (".param .align 24 .b8 c[24]", "aligned to 24 bytes"),
+        (".param .b7 c", "of type 'b7'"),
+        (".param .texref t", "of type 'texref'"),
+        (f".param .b8 c[{'9' * 5000}]", "a number of 5000 digits"),
+        (".param .b8 c[70000]", "parameters of 70000 bytes, 65536 are the most"),
+        (".param .u64 a, .param .b8 c[65530]", "parameters of 65538 bytes"),
+    ],
+)
+def test_parameters_that_ptx_does_not_have(parameter: str, words: str) -> None:
+    """Said of the kernel."""
+    with pytest.raises(CodeObjectError, match=f"k has .*{words}"):
+        codeobject.read(HEAD + f".entry k({parameter})\n{{ ret; }}".encode())
+
+
+def test_kernels_behind_a_damaged_one_are_read() -> None:
+    """What is no head of a kernel is passed over."""
+    assert list(codeobject.read(HEAD + b".entry a(\n.visible .entry b(.param .u64 x) { ret; }").kernels) == ["b"]

@@ -225,3 +225,10 @@ def test_compressed_section_is_no_crash() -> None:
             image[start : start + 4] = (1).to_bytes(4, "little")  # ELFCOMPRESS_ZLIB
     with pytest.raises(CodeObjectError, match="the ELF is truncated or corrupt"):
         codeobject.read(bytes(image))
+
+
+def test_a_message_shows_nothing_of_a_file() -> None:
+    """Whoever is led to another file by a path learns its size at most."""
+    with pytest.raises(CodeObjectError) as told:
+        codeobject.read(b"TOPSECRET" * 20)
+    assert str(told.value) == "read: no ELF and no offload bundle (180 bytes); pass a code object"
