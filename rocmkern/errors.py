@@ -112,10 +112,6 @@ class GgufError(RocmkernError, ValueError):
     """A file is no GGUF file that can be read: truncated, corrupt, or with tensors of a kind unknown here."""
 
 
-class GgufUnavailable(RocmkernError, ImportError):
-    """The `gguf` package, which reads GGUF files, can't be imported."""
-
-
 class FormatNotFound(RocmkernError, LookupError):
     """There is no block format of that name, or no kernel that does this with it."""
 

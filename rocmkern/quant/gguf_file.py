@@ -1,4 +1,4 @@
-"""GGUF files: metadata and named tensors, mapped into memory and not copied."""
+"""GGUF files: metadata and named tensors, which are read when they are used."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 from attrs import field, frozen
 
 from rocmkern.dtypes import DType
-from rocmkern.errors import GgufError, GgufUnavailable
+from rocmkern.errors import GgufError
 from rocmkern.kernels.block_formats import BlockFormat
 from rocmkern.ops.creation import upload
+from rocmkern.quant.gguf_reader import Source, read_header
 from rocmkern.quant.qtensor import QTensor, from_blocks
 from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Tensor
@@ -21,19 +22,26 @@ from rocmkern.tensor import Tensor
 
 @frozen(eq=False)
 class GgufTensor:
-    """A tensor of a file: `data` are its bytes there. Blocks lie along the last axis of the shape."""
+    """A tensor of a file. Blocks lie along the last axis of the shape."""
 
     name: str
     kind: BlockFormat | DType
     shape: tuple[int, ...]
-    data: np.ndarray[Any, Any] = field(repr=False)
+    nbytes: int
+    _file: str = field(repr=False)
+    _source: Source = field(repr=False)
+    _offset: int = field(repr=False)
 
     @property
-    def nbytes(self) -> int:
-        return int(self.data.nbytes)
+    def data(self) -> np.ndarray[Any, Any]:
+        """Its bytes, read from the file. Raises GgufError where that was cut short since it was opened."""
+        try:
+            return self._source.read(self._offset, self.nbytes)
+        except ValueError as error:
+            raise GgufError(f"read tensor {self.name!r} of {self._file}: {error}; get the file again") from None
 
     def to(self, device: DeviceLike = None) -> QTensor | Tensor:
-        """The tensor on a device: a QTensor for a block format, else a Tensor."""
+        """The tensor on a device: a QTensor for a block format, else a Tensor. Raises GgufError as `data` does."""
         if isinstance(self.kind, BlockFormat):
             return from_blocks(self.data, self.kind, self.shape, device)
         return upload(self.data.view(self.kind.numpy).reshape(self.shape), open_device(device))
@@ -58,29 +66,18 @@ class GgufFile(Mapping[str, GgufTensor]):
 
 
 def load_gguf(path: str | os.PathLike[str]) -> GgufFile:
-    """The tensors and metadata of a GGUF file. The file is mapped, so only what is used gets read.
+    """The tensors and metadata of a GGUF file. It stays open, and of its tensors only those that are used get read.
 
     Raises GgufError (a ValueError) naming what is wrong where: a truncated or corrupt file, a tensor type that has no
-    kernels here, a row that its type's blocks don't divide. Raises GgufUnavailable (an ImportError) without the `gguf`
-    package.
+    kernels here, a row that its type's blocks don't divide, tensors that share bytes.
     """
-    try:
-        from rocmkern.quant.gguf_reader import KINDS, CheckedReader
-    except ImportError as error:
-        raise GgufUnavailable(f"load_gguf: gguf can't be imported ({error}); pip install rocmkern[quant]") from None
     where = Path(path)
     try:
-        reader = CheckedReader(where)
-        metadata = {name: entry.contents() for name, entry in reader.fields.items() if not name.startswith("GGUF.")}
-    except (ValueError, LookupError) as error:
-        fact = error.args[0] if len(error.args) == 1 else error
-        raise GgufError(f"load_gguf {where.name}: {fact}; get the file again or convert it anew") from error
+        source = Source.opened(where)
+        header = read_header(source)
+    except ValueError as error:
+        raise GgufError(f"load_gguf {where.name}: {error}; get the file again or convert it anew") from error
     tensors = {
-        t.name: GgufTensor(t.name, KINDS[t.tensor_type], tuple(reversed(t.shape.tolist())), _bytes(t.data))
-        for t in reader.tensors
+        p.name: GgufTensor(p.name, p.kind, p.shape, p.nbytes, where.name, source, p.offset) for p in header.tensors
     }
-    return GgufFile(where, metadata, tensors)
-
-
-def _bytes(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return data.reshape(-1).view(np.uint8)
+    return GgufFile(where, header.metadata, tensors)

@@ -1,91 +1,236 @@
-"""The `gguf` package's reader, held to what the file has bytes for.
+"""The layout of GGUF files, versions 2 and 3: metadata, and where tensors lie. Nothing is taken that the file claims
+and lacks.
 
-The package slices past the end of a file without a word, loops over whatever count a damaged header claims, and keeps
-an array's numbers as one object each.
+The file is read and never mapped: a mapped one that somebody cuts short ends the process.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import stat
+import struct
+import weakref
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFEndian, GGUFReader, GGUFValueType, ReaderField
+from attrs import define, field, frozen
 
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.kernels.block_formats import FORMATS, BlockFormat
 
-# ggml's tensor types that have kernels here.
+# ggml's numbers of block formats and of the other types that have kernels here.
+BLOCK_NUMBERS: Final[dict[str, int]] = {
+    "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8, "Q2_K": 10, "Q3_K": 11, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14,
+    "Q8_K": 15, "IQ4_NL": 20, "IQ4_XS": 23, "MXFP4": 39,
+}  # fmt: skip
 KINDS: Final[dict[int, BlockFormat | DType]] = {
-    GGMLQuantizationType.F32: dtypes.float32,
-    GGMLQuantizationType.F16: dtypes.float16,
-    GGMLQuantizationType.BF16: dtypes.bfloat16,
-    GGMLQuantizationType.F64: dtypes.float64,
-    GGMLQuantizationType.I8: dtypes.int8,
-    GGMLQuantizationType.I16: dtypes.int16,
-    GGMLQuantizationType.I32: dtypes.int32,
-    GGMLQuantizationType.I64: dtypes.int64,
-    **{GGMLQuantizationType[f.struct]: f for f in FORMATS},
-}
-_EMPTY_STRING_BYTES: Final = 8
+    0: dtypes.float32, 1: dtypes.float16, 30: dtypes.bfloat16, 28: dtypes.float64, 24: dtypes.int8, 25: dtypes.int16,
+    26: dtypes.int32, 27: dtypes.int64, **{BLOCK_NUMBERS[f.struct]: f for f in FORMATS},
+}  # fmt: skip
+MAGIC: Final = b"GGUF"
+VERSIONS: Final = (2, 3)
+MOST_ENTRIES: Final = 1 << 16  # of metadata, and of tensors
+LONGEST_NAME: Final = (1 << 16) - 1
+MOST_DIMENSIONS: Final = 4
+DEFAULT_ALIGNMENT: Final = 32
+ALIGNMENT_KEY: Final = "general.alignment"
+_LARGEST_SHAPE: Final = 1 << 59  # values, counted as if no side was 0: what NumPy can express
+_SCALARS: Final[dict[int, str]] = {
+    0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d",
+}  # fmt: skip
+_STRING, _ARRAY = 8, 9
+_LENGTH_BYTES: Final = 8
 
 
-class CheckedReader(GGUFReader):  # type: ignore[misc]  # mypy does not follow the package
-    """Maps a file; whatever it claims and lacks is a ValueError."""
+@define(eq=False)
+class Source:
+    """A file that stays open, to read pieces from."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        if self.endianess != GGUFEndian.LITTLE:
+    descriptor: int
+    size: int
+
+    @staticmethod
+    def opened(path: Path) -> Source:
+        """Raises OSError as open() does, ValueError for what is no file."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if stat.S_ISDIR(status.st_mode):
+                os.read(descriptor, 0)  # says so as open() does
+            if not stat.S_ISREG(status.st_mode):
+                raise ValueError("it is no regular file")
+        except BaseException:
+            os.close(descriptor)
+            raise
+        found = Source(descriptor, status.st_size)
+        weakref.finalize(found, os.close, descriptor)
+        return found
+
+    def read(self, offset: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """Raises ValueError where the file has become shorter."""
+        held = np.empty(nbytes, np.uint8)
+        view, done = held.data, 0
+        while done < nbytes:
+            count = os.preadv(self.descriptor, [view[done:]], offset + done)
+            if not count:
+                raise ValueError(f"it ends at {offset + done} by now and had {self.size} bytes when it was opened")
+            done += count
+        return held
+
+
+@frozen
+class Place:
+    """Where a tensor lies in its file."""
+
+    name: str
+    kind: BlockFormat | DType
+    shape: tuple[int, ...]
+    offset: int
+    nbytes: int
+
+
+@define(eq=False)
+class Header:
+    """All of a file but the tensors' bytes. Whatever it claims and lacks is a ValueError."""
+
+    file: BinaryIO
+    size: int
+    metadata: dict[str, Any] = field(init=False, factory=dict)
+    tensors: list[Place] = field(init=False)
+    _position: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if self._take(4) != MAGIC:
+            raise ValueError("it does not begin with GGUF")
+        version = self._number("I")
+        if version & 0xFFFF == 0 and version:
             raise ValueError("it is big-endian")
+        if version not in VERSIONS:
+            raise ValueError(f"it is of version {version}; {VERSIONS[0]} and {VERSIONS[1]} are known")
+        tensors, entries = self._number("Q"), self._number("Q")
+        for what, count in (("tensors", tensors), ("entries of metadata", entries)):
+            if count > MOST_ENTRIES:
+                raise ValueError(f"it claims {count} {what}, {MOST_ENTRIES} are the most")
+        for _ in range(entries):
+            self._entry()
+        alignment = self.metadata.get(ALIGNMENT_KEY, DEFAULT_ALIGNMENT)
+        if type(alignment) is not int or alignment <= 0 or alignment & (alignment - 1):
+            raise ValueError(f"{ALIGNMENT_KEY} is {_shown(alignment)}, no power of two")
+        rows = [self._tensor() for _ in range(tensors)]
+        start = -(-self._position // alignment) * alignment
+        self.tensors = [self._placed(start, alignment, *row) for row in rows]
+        self._require_apart()
 
-    def _require(self, offset: int, nbytes: int) -> None:
-        left = len(self.data) - offset
+    def _take(self, nbytes: int) -> bytes:
+        self._require(nbytes)
+        data = self.file.read(nbytes)
+        if len(data) != nbytes:
+            raise ValueError(f"it ends at {self._position + len(data)} by now and had {self.size} bytes")
+        self._position += nbytes
+        return data
+
+    def _require(self, nbytes: int) -> None:
+        left = self.size - self._position
         if nbytes > left:
-            raise ValueError(f"{nbytes} bytes should follow byte {offset}, {max(left, 0)} do: it is truncated")
+            raise ValueError(f"{nbytes} bytes should follow byte {self._position}, {left} do: it is truncated")
 
-    def _get(self, offset: int, dtype: Any, count: Any = 1, override_order: Any = None) -> Any:
-        self._require(offset, int(count) * np.dtype(dtype).itemsize)
-        return super()._get(offset, dtype, count, override_order)
+    def _number(self, code: str) -> Any:
+        row = struct.Struct(f"<{code}")
+        return row.unpack(self._take(row.size))[0]
 
-    def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
-        if raw_type != GGUFValueType.ARRAY:
-            return super()._get_field_parts(orig_offs, int(raw_type))
-        kind, count = self._get(orig_offs, np.uint32), self._get(orig_offs + 4, np.uint64)
-        start = orig_offs + 12
-        if kind[0] == GGUFValueType.STRING:
-            self._require(start, int(count[0]) * _EMPTY_STRING_BYTES)
-            return super()._get_field_parts(orig_offs, raw_type)
-        if kind[0] not in self.gguf_scalar_to_np:
-            raise ValueError(f"an array of value type {kind[0]} at byte {orig_offs}; known are scalars and strings")
-        numbers = self._get(start, self.gguf_scalar_to_np[kind[0]], count[0])
-        types = [GGUFValueType.ARRAY, GGUFValueType(kind[0])]
-        return 12 + numbers.nbytes, [kind, count, numbers], [2], types
+    def _text(self) -> str:
+        data = self._take(self._number("Q"))
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"the text that ends at byte {self._position} is no UTF-8") from None
 
-    def _build_tensors(self, start_offs: int, fields: list[ReaderField]) -> None:
-        for field in fields:
-            *_, dims, number, offset = (part.tolist() for part in field.parts)
-            self._check_tensor(f"tensor {field.name!r}", tuple(reversed(dims)), number[0], start_offs, offset[0])
-        super()._build_tensors(start_offs, fields)
+    def _name(self, what: str) -> str:
+        name = self._text()
+        if len(name) > LONGEST_NAME:
+            raise ValueError(f"{what} has a name of {len(name)} letters, {LONGEST_NAME} are the most")
+        return name
 
-    def _check_tensor(self, what: str, shape: tuple[int, ...], number: int, start: int, offset: int) -> None:
-        kind = KINDS.get(number)
+    def _entry(self) -> None:
+        key = self._name("an entry of metadata")
+        if key in self.metadata:
+            raise ValueError(f"it has {_shown(key)} twice")
+        at, kind = self._position, self._number("I")
+        if kind != _ARRAY:
+            self.metadata[key] = self._value(kind, at)
+            return
+        at = self._position
+        kind, count = self._number("I"), self._number("Q")
+        if kind == _STRING:
+            self._require(count * _LENGTH_BYTES)
+            self.metadata[key] = [self._text() for _ in range(count)]
+        elif kind in _SCALARS:
+            item = np.dtype(f"<{_SCALARS[kind]}")
+            data = self._take(count * item.itemsize)
+            self.metadata[key] = np.frombuffer(data, item).tolist()
+        else:
+            raise ValueError(f"an array of value type {kind} at byte {at}; known are scalars and strings")
+
+    def _value(self, kind: int, at: int) -> Any:
+        if kind == _STRING:
+            return self._text()
+        if kind not in _SCALARS:
+            raise ValueError(f"a value of type {kind} at byte {at}, which is not known")
+        return self._number(_SCALARS[kind])
+
+    def _tensor(self) -> tuple[str, tuple[int, ...], int, int]:
+        name, count = self._name("a tensor"), self._number("I")
+        if count > MOST_DIMENSIONS:
+            raise ValueError(f"tensor {_shown(name)} has {count} dimensions, {MOST_DIMENSIONS} are the most")
+        dims = struct.unpack(f"<{count}Q", self._take(8 * count))
+        return name, tuple(reversed(dims)), self._number("I"), self._number("Q")
+
+    def _placed(self, start: int, alignment: int, name: str, shape: tuple[int, ...], number: int, offset: int) -> Place:
+        what, kind = f"tensor {_shown(name)}", KINDS.get(number)
         if kind is None:
             known = ", ".join(k.name for k in KINDS.values())
             raise ValueError(f"{what} has ggml type {number}, which has no kernels here; there are {known}")
-        nbytes = math.prod(shape)
         if isinstance(kind, BlockFormat):
             if not shape or shape[-1] % kind.values:
                 raise ValueError(
                     f"{what} of {kind.name} has shape {shape}; its rows must be multiples of {kind.values}"
                 )
-            nbytes = nbytes // kind.values * kind.nbytes
+            nbytes = math.prod(shape) // kind.values * kind.nbytes
         else:
-            nbytes *= kind.itemsize
-        if offset % self.alignment:
-            raise ValueError(f"{what} lies at offset {offset}, no multiple of {self.alignment}")
+            nbytes = math.prod(shape) * kind.itemsize
+        if offset % alignment:
+            raise ValueError(f"{what} lies at offset {offset}, no multiple of {alignment}")
         first, last = start + offset, start + offset + nbytes
-        if last > len(self.data):
-            end = len(self.data)
-            raise ValueError(f"{what} takes bytes {first} to {last}, the file ends at {end}: it is truncated")
+        if last > self.size:
+            raise ValueError(f"{what} takes bytes {first} to {last}, the file ends at {self.size}: it is truncated")
+        if math.prod(max(side, 1) for side in shape) > _LARGEST_SHAPE:
+            raise ValueError(f"{what} has shape {shape}, which no tensor can have")
+        return Place(name, kind, shape, first, nbytes)
+
+    def _require_apart(self) -> None:
+        names = set[str]()
+        for place in self.tensors:
+            if place.name in names:
+                raise ValueError(f"it has tensor {_shown(place.name)} twice")
+            names.add(place.name)
+        held = sorted((place for place in self.tensors if place.nbytes), key=lambda place: place.offset)
+        for first, second in pairwise(held):
+            if first.offset + first.nbytes > second.offset:
+                raise ValueError(f"tensors {_shown(first.name)} and {_shown(second.name)} share bytes")
+
+
+def _shown(value: object) -> str:
+    """What a message says of it."""
+    text = repr(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def read_header(source: Source) -> Header:
+    """Raises ValueError that says what is wrong where."""
+    with os.fdopen(os.dup(source.descriptor), "rb") as file:
+        file.seek(0)
+        return Header(file, source.size)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmkern.dtypes import bfloat16, float32
-from rocmkern.errors import GgufError, GgufUnavailable
+from rocmkern.errors import GgufError
 from rocmkern.kernels.block_formats import FORMATS, BlockFormat
 from rocmkern.quant.gguf_file import load_gguf
+from rocmkern.quant.gguf_reader import BLOCK_NUMBERS, KINDS, Source, read_header
 
 Array = np.ndarray[Any, Any]
 
@@ -73,12 +75,84 @@ def test_metadata_and_order_are_kept(sample: Path) -> None:
     assert (file["floats"].kind, file["floats"].shape) == (float32, (2, 3))
 
 
-def test_data_is_a_view_of_the_file(sample: Path) -> None:
-    """No tensor is copied: all share the mapped file."""
+def test_a_tensor_is_read_when_it_is_used(sample: Path) -> None:
+    """Loading a file reads its header alone; a file that was renamed or removed since is still there."""
     file = load_gguf(sample)
-    mapped = [tensor.data.base for tensor in file.values()]
-    assert all(isinstance(base, np.memmap) for base in mapped)
-    assert mapped[0] is mapped[1]
+    content = sample.read_bytes().replace(np.arange(6, dtype=np.float32).tobytes(), bytes(24))
+    sample.write_bytes(content)
+    sample.unlink()
+    assert file["floats"].data.tobytes() == bytes(24)
+
+
+def test_a_file_cut_while_it_is_used_is_an_error(sample: Path) -> None:
+    """What is gone can't be read; what is still there can."""
+    file = load_gguf(sample)
+    end = sample.stat().st_size
+    os.truncate(sample, end - file["weights"].nbytes)
+    assert file["floats"].data.view(np.float32).tolist() == list(range(6))
+    with pytest.raises(
+        GgufError, match=r"read tensor 'weights' of sample\.gguf: it ends at \d+ by now and had \d+ byt"
+    ):
+        file["weights"].to("emulator:gfx942")
+
+
+def test_a_file_cut_while_its_header_is_read_is_an_error(sample: Path) -> None:
+    """Between asking for its size and reading."""
+    source = Source.opened(sample)
+    os.truncate(sample, 40)
+    with pytest.raises(ValueError, match="it ends at 40 by now"):
+        read_header(source)
+
+
+def test_no_descriptor_is_left_open(sample: Path) -> None:
+    """Neither of files that are dropped nor of those that can't be read."""
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        load_gguf(sample)["floats"].to("emulator:gfx942")
+    sample.write_bytes(b"GGUF")
+    for _ in range(5):
+        with pytest.raises(GgufError):
+            load_gguf(sample)
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """It has no size, and opening it would wait for a writer."""
+    os.mkfifo(tmp_path / "pipe.gguf")
+    with pytest.raises(GgufError, match=r"pipe\.gguf: it is no regular file"):
+        load_gguf(tmp_path / "pipe.gguf")
+    with pytest.raises(IsADirectoryError):
+        load_gguf(tmp_path)
+
+
+def test_numbers_of_types_are_ggufs() -> None:
+    """Each type that has kernels has the number that the gguf package gives it."""
+    names = {number: gguf.GGMLQuantizationType(number).name for number in KINDS}
+    assert {number: name for number, name in names.items() if name in BLOCK_NUMBERS} == {
+        number: name for name, number in BLOCK_NUMBERS.items()
+    }
+    assert {names[n]: kind.name for n, kind in KINDS.items() if not isinstance(kind, BlockFormat)} == {
+        "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64",
+        "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+    }  # fmt: skip
+
+
+def test_metadata_of_every_type(tmp_path: Path) -> None:
+    """Numbers, truth values and texts are what was written, alone and in arrays."""
+    path, writer = tmp_path / "all.gguf", gguf.GGUFWriter(tmp_path / "all.gguf", "test")
+    values = {"uint8": 255, "int8": -128, "uint16": 65535, "int16": -2, "uint32": 2**32 - 1, "int32": -3}
+    values |= {"uint64": 2**64 - 1, "int64": -(2**63), "float32": 1.5, "float64": 0.1, "bool": True, "string": "é"}
+    for kind, value in values.items():
+        getattr(writer, f"add_{kind}")(f"one.{kind}", value)
+    for name, items in {"bools": [True, False], "floats": [0.5], "words": ["a", ""]}.items():
+        writer.add_array(name, items)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    found = load_gguf(path).metadata
+    assert {kind: found[f"one.{kind}"] for kind in values} == values
+    assert (found["bools"], found["floats"], found["words"]) == ([True, False], [0.5], ["a", ""])
 
 
 def test_bfloat16_rows_are_floats(tmp_path: Path) -> None:
@@ -176,21 +250,46 @@ def key(kind: int, value: bytes) -> bytes:
     return b"GGUF" + struct.pack("<IQQQ1sI", 3, 0, 1, 1, b"k", kind) + value + bytes(4096)
 
 
+def twice(name: str) -> bytes:
+    """A file with one key two times."""
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + 2 * struct.pack("<Q1sIB", 1, name.encode(), 0, 7)
+
+
+def one_tensor(*dims: int, kind: int) -> bytes:
+    """A file of one tensor, and some zeros."""
+    return b"GGUF" + struct.pack("<IQQQ", 3, 1, 0, 1) + described("w", *dims, kind=kind) + bytes(512)
+
+
+def aligned(alignment: int) -> bytes:
+    """A file that states an alignment."""
+    name = b"general.alignment"
+    return b"GGUF" + struct.pack("<IQQQ17sII", 3, 0, 1, len(name), name, 4, alignment)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "empty file"),
+        (b"", "4 bytes should follow byte 0, 0 do"),
         (b"GG", "4 bytes should follow byte 0, 2 do"),
-        (b"\x7fELF\2\1\1" + bytes(40), "magic invalid"),
-        (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1 "),
+        (b"\x7fELF\2\1\1" + bytes(40), "it does not begin with GGUF"),
+        (b"GGUF" + struct.pack("<I", 1) + bytes(16), "version 1; 2 and 3 are known"),
         (b"GGUF" + struct.pack(">I", 3) + bytes(16), "big-endian"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 0), "8 bytes should follow byte 24, 0 do: it is truncated"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "8 bytes should follow byte 24, 0 do"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 0), "it claims 1152921504606846976 tensors, 65536 are the most"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "it claims 1152921504606846976 entries of metadata"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 1, 0), "8 bytes should follow byte 24, 0 do: it is truncated"),
         (key(9, struct.pack("<IQ", 8, 2**50)), "9007199254740992 bytes should follow byte 49, 4096 do"),
         (key(9, struct.pack("<IQ", 0, 2**50)), "1125899906842624 bytes should follow byte 49, 4096 do"),
         (key(9, struct.pack("<IQ", 9, 1)), "an array of value type 9 at byte 37"),
+        (key(9, struct.pack("<IQ", 12, 2**61)), "18446744073709551616 bytes should follow byte 49"),
+        (key(8, struct.pack("<Q", 1) + b"\xff"), "the text that ends at byte 46 is no UTF-8"),
+        (twice("k"), "it has 'k' twice"),
+        (one_tensor(1 << 63, 0, kind=0), r"tensor 'w' has shape \(0, 9223372036854775808\), which no tensor can have"),
+        (one_tensor(1, 1, 1, 1, 1, kind=0), "tensor 'w' has 5 dimensions, 4 are the most"),
+        (one_tensor(1 << 63, 2, kind=0), "tensor 'w' takes bytes .*: it is truncated"),
+        (aligned(0), "general.alignment is 0, no power of two"),
+        (aligned(48), "general.alignment is 48, no power of two"),
         (key(8, struct.pack("<Q", 2**63)), "9223372036854775808 bytes should follow byte 45"),
-        (key(77, b""), "77 is not a valid GGUFValueType"),
+        (key(77, b""), "a value of type 77 at byte 33"),
     ],
 )
 def test_headers_that_lie_are_refused(content: bytes, words: str, tmp_path: Path) -> None:
@@ -207,9 +306,18 @@ def test_a_missing_file_is_pythons_own_error(tmp_path: Path) -> None:
         load_gguf(tmp_path / "none.gguf")
 
 
-def test_without_the_package_the_error_names_it(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is an extra; its absence is an ImportError that says what to install."""
-    monkeypatch.setitem(sys.modules, "gguf", None)
-    monkeypatch.delitem(sys.modules, "rocmkern.quant.gguf_reader", raising=False)
-    with pytest.raises(GgufUnavailable, match=r"pip install rocmkern\[quant\]"):
-        load_gguf(sample)
+def test_tensors_that_share_bytes_are_refused(tmp_path: Path) -> None:
+    """A small file can't claim its bytes many times over."""
+    path = write(tmp_path / "shared.gguf", {name: (np.ones(32, np.float32), None) for name in ("one", "two")})
+    second = described("two", 32, kind=0)
+    replaced(path, second + struct.pack("<Q", 128), second + struct.pack("<Q", 96))
+    with pytest.raises(GgufError, match="tensors 'one' and 'two' share bytes"):
+        load_gguf(path)
+
+
+def test_a_tensor_comes_once(tmp_path: Path) -> None:
+    """Of two of one name neither can be meant."""
+    path = write(tmp_path / "same.gguf", {name: (np.ones(32, np.float32), None) for name in ("one", "two")})
+    replaced(path, described("two", 32, kind=0), described("one", 32, kind=0))
+    with pytest.raises(GgufError, match="it has tensor 'one' twice"):
+        load_gguf(path)
