@@ -53,7 +53,7 @@ def test_reads_every_code_object_version(version: int) -> None:
 
 def test_equal_bytes_are_read_once_while_somebody_holds_what_they_say() -> None:
     """A module and its driver share one reading; nothing keeps it, or the file, alive after both."""
-    data = samples.compile_hip(samples.ADD)
+    data = samples.compile_hip(samples.ADD) + b"\0"  # which no other test reads
     found = codeobject.read(data)
     assert codeobject.read(bytes(bytearray(data))) is found
     assert codeobject.read(samples.compile_hip(samples.ADD, version=5)) is not found
