@@ -1,5 +1,6 @@
 // array: assignment between any two layouts, to places told by offsets, evenly spaced numbers, and copies that go on
 // beyond their ends.
+#include "include/convert.hpp"
 #include "include/elementwise.hpp"
 #include "include/math.hpp"
 
@@ -21,11 +22,7 @@ RK_DEVICE void ramp(u64 numel, A start, A step, A stop, T *out) {
         const A forward = add(start, multiply(static_cast<A>(i), step));
         const A backward = subtract(stop, multiply(static_cast<A>(numel - 1 - i), step));
         const A value = i < numel / 2 ? forward : backward;
-        if constexpr (is_short_float<T>) {
-            out[i] = narrow<T>(static_cast<f32>(value));
-        } else {
-            out[i] = static_cast<T>(value);
-        }
+        out[i] = convert<T>(value);
     }
 }
 

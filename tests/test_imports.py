@@ -22,7 +22,7 @@ LAYERS = (
     ("codeobject",),
     ("disk_cache",),
     ("private_files",),
-    ("targets", "dtypes", "paths"),
+    ("targets", "dtypes", "paths", "rounding"),
     ("errors",),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

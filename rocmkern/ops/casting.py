@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from math import copysign
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from rocmkern.ops.parts import from_words, words
 from rocmkern.ops.prepared import Key
 from rocmkern.ops.recording import thread
 from rocmkern.promotion import Scalar
+from rocmkern.rounding import nearest
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
 _KEPT_SCALARS: Final = 1024
-_WIDEST: Final = {"float": np.float64, "complex": np.complex128}
 _scalars: dict[Driver, dict[tuple[object, ...], Tensor]] = {}
 atexit.register(_scalars.clear)  # memory goes back while the drivers still work
 
@@ -93,11 +93,17 @@ def scalar_tensor(value: Scalar, dtype: DType, device: Device) -> Tensor:
     if found is None:
         if len(table) >= _KEPT_SCALARS:
             table.clear()
-        with np.errstate(over="ignore"):
-            data = np.asarray(value, _WIDEST.get(dtype.kind)).astype(dtype.numpy)
+        data = np.asarray(_encoded(value, dtype), dtype.numpy)
         memory = device.alloc(dtype.itemsize)
         memory.copy_from_host(data.reshape(1))
         found = table[key] = Tensor(memory, dtype, contiguous(()), device)
     if thread.recording is not None:
         thread.recording.keeps(found.address, found)
     return found if found.device is device else Tensor(found.memory, dtype, found.layout, device)
+
+
+def _encoded(value: Scalar, dtype: DType) -> Any:
+    """A number rounded once, so that NumPy has no more to round."""
+    if dtype.is_complex:
+        return complex(*(float(nearest(part, part_of(dtype))) for part in (value.real, value.imag)))
+    return nearest(value, dtype) if dtype.is_float and not isinstance(value, complex) else value

@@ -12,7 +12,6 @@ from struct import error as PackingError  # noqa: N812 - it is a class
 from threading import local
 from typing import Any, Final, TypeVar
 
-import numpy as np
 from attrs import define, field
 
 from rocmkern.drivers.protocol import DeviceInfo, Driver
@@ -28,6 +27,7 @@ from rocmkern.layout import Shape, collapse, contiguous
 from rocmkern.ops import prepared, specialized
 from rocmkern.ops.prepared import Key, Prepared
 from rocmkern.ops.recording import LayoutAddress, thread
+from rocmkern.rounding import nearest
 from rocmkern.runtime import Device, Function
 from rocmkern.tensor import Tensor
 
@@ -161,8 +161,7 @@ def encode(value: bool | int | float, dtype: DType) -> bool | int | float | byte
     """A number as the packer takes it: rounded to the dtype."""
     if not dtype.is_float:
         return int(value)
-    with np.errstate(over="ignore"):
-        rounded = np.float64(value).astype(dtype.numpy)
+    rounded = nearest(value, dtype)
     return rounded.tobytes() if dtype.short in ("bf16", "f8_e4m3") else float(rounded)
 
 

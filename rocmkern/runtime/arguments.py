@@ -19,6 +19,7 @@ from rocmkern.codeobject import Argument, Kernel
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import BY_SHORT, DType
 from rocmkern.errors import ArgumentError, ArgumentRangeError, ClosedError, CodeObjectError
+from rocmkern.rounding import nearest, widened
 from rocmkern.runtime.memory import DeviceMemory, Pointer
 
 
@@ -249,7 +250,7 @@ def _number(label: str, dtype: DType, value: Any) -> int | float | bool:
             return _boolean(label, number)
         if dtype.is_integer and isinstance(number, float):
             raise ArgumentError(f"{label} is the float {number!r}, {dtype} was wanted; pass an integer")
-        return float(number) if dtype.is_float else int(number)
+        return widened(number, dtype) if dtype.is_float else int(number)
     raise ArgumentError(f"{label} is a {type(value).__name__}, a number for {dtype} was wanted")
 
 
@@ -261,7 +262,7 @@ def _boolean(label: str, number: Any) -> bool:
 
 def _encode(dtype: DType, value: float) -> bytes:
     """The bytes of a value in a format that `struct` lacks."""
-    encoded = dtype.numpy.type(value)
+    encoded = nearest(value, dtype)
     if math.isfinite(value) and not math.isfinite(float(encoded)):
         raise OverflowError
     return bytes(encoded.tobytes())
