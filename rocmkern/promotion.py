@@ -139,7 +139,7 @@ def check_range(value: Number, dtype: DType, operation: str) -> None:
                 f"{operation}: an integer of {value.bit_length()} bits for {dtype}; use one below 2**1024"
             ) from None
     else:
-        low, high = _limits(dtype)
+        low, high = limits(dtype)
         if not low <= value <= high:
             raise ScalarRangeError(f"{operation}: {value} is out of bounds for {dtype}; it holds {low}..{high}")
 
@@ -154,6 +154,7 @@ _HAS: Final = {"float": 1, "complex": 2}  # a fraction, an imaginary part too
 
 
 @cache
-def _limits(dtype: DType) -> tuple[int, int]:
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the largest integer of an integer dtype."""
     info = np.iinfo(dtype.numpy)
     return int(info.min), int(info.max)

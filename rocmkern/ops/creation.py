@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, TypedDict
 
 import numpy as np
@@ -12,11 +13,11 @@ import numpy as np
 from rocmkern import dlpack
 from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.dtypes import dtype as as_dtype
-from rocmkern.errors import DTypeError, ExchangeError, ShapeError
+from rocmkern.errors import DTypeError, ExchangeError, ScalarRangeError, ShapeError
 from rocmkern.kernels import plans
 from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_integer, normal_shape
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
-from rocmkern.ops.elementwise import as_tensor, broadcast, real_float, real_number
+from rocmkern.ops.elementwise import as_tensor, broadcast, real_number
 from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
@@ -24,6 +25,7 @@ from rocmkern.ops.parts import part
 from rocmkern.ops.prepared import found, number_key
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.recording import thread
+from rocmkern.ops.rows_binary import add, floor_divide, multiply
 from rocmkern.ops.rows_unary import floor
 from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
 from rocmkern.runtime import Device
@@ -287,11 +289,10 @@ def arange(
     if wanted is bool_:
         raise DTypeError("arange: dtype bool; use a number dtype")
     last = low + by * max(count - 1, 0)
+    for end in (low, last) if count else ():
+        check_range(int(end) if wanted.is_integer else end, wanted, "arange")
     if not integers and wanted.is_integer:
         return cast(_ramp(count, low, by, last, float64, device), wanted)
-    if count and integers:
-        check_range(low, wanted, "arange")
-        check_range(last, wanted, "arange")
     return _ramp(count, low, by, last, wanted, device)
 
 
@@ -306,16 +307,18 @@ def linspace(
     endpoint: bool = True,
 ) -> Tensor:
     """`num` evenly spaced numbers from start to stop, the last being stop unless `endpoint=False`; by default float32,
-    or complex64 where an end is complex; rounded down for an integer dtype.
+    or complex64 where an end is complex; rounded down for an integer dtype, exactly where both ends are integers.
     """
     num = normal_integer(num, "linspace", "num")
     if num < 0:
         raise ShapeError(f"linspace: {num} numbers; use 0 or more")
     start, stop = (_end(v, w) for v, w in ((start, "start"), (stop, "stop")))
-    if not endpoint:
-        return linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     wanted = (DEFAULT_COMPLEX if complex_ends else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
+    if wanted.is_integer and not (isinstance(start, complex) or isinstance(stop, complex)):
+        return _rounded_down(start, stop, num, max(num - 1, 1) if endpoint else max(num, 1), wanted, device)
+    if not endpoint:
+        return linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
     if wanted.is_complex:
         result, real = empty((num,), dtype=wanted, device=device), part_of(wanted)
         for which, (low, high) in enumerate(((start.real, stop.real), (start.imag, stop.imag))):
@@ -323,20 +326,40 @@ def linspace(
         return result
     if isinstance(start, complex) or isinstance(stop, complex):
         raise DTypeError(f"linspace: {start!r} to {stop!r} for dtype {wanted}; use a complex dtype")
-    if math.isinf(stop - start) and math.isfinite(start) and math.isfinite(stop):
-        return linspace(start / 2, stop / 2, num, dtype=wanted, device=device) * 2
-    step = (stop - start) / max(num - 1, 1)
-    last = stop if num > 1 else start
-    if not wanted.is_float:
-        numbers = _ramp(num, start, step, last, float64, device)
-        rounds = wanted.is_integer and min(start, stop) < 0  # else a cast is the same
-        return cast(floor(numbers) if rounds else numbers, wanted)
-    return _ramp(num, start, step, last, wanted, device)
+    low, high = float(start), float(stop)
+    if math.isinf(high - low) and math.isfinite(low) and math.isfinite(high):
+        return linspace(low / 2, high / 2, num, dtype=wanted, device=device) * 2
+    last, step = high if num > 1 else low, (high - low) / max(num - 1, 1)
+    if wanted.is_float:
+        return _ramp(num, low, step, last, wanted, device)
+    return cast(_ramp(num, low, step, last, float64, device), wanted)
 
 
-def _end(value: object, what: str) -> float | complex:
+def _rounded_down(start: Real, stop: Real, num: int, parts: int, dtype: DType, device: DeviceLike) -> Tensor:
+    """The integers at or below `num` evenly spaced numbers, of which `parts` steps lead from start to stop."""
+    for name, end in (("start", start), ("stop", stop)):
+        if not math.isfinite(end):
+            raise ScalarRangeError(f"linspace: {name} {end} for {dtype}; use a finite number or a float dtype")
+    first, distance = Fraction(start), Fraction(stop) - Fraction(start)
+    last = first + distance * max(num - 1, 0) / parts
+    for value in (first, last) if num else ():
+        check_range(math.floor(value), dtype, "linspace")
+    if first.denominator > 1 or distance.denominator > 1:
+        return cast(floor(_ramp(num, float(first), float(distance / parts), float(last), float64, device)), dtype)
+    step, rest = divmod(int(distance), parts)
+    whole = _ramp(num, int(first), step, int(first) + step * (num - 1), dtype, device)
+    if not rest or not num:
+        return whole
+    more = floor_divide(multiply(arange(num, device=whole.device), rest), parts)
+    return add(whole, cast(more, dtype))
+
+
+def _end(value: object, what: str) -> Real | complex:
     number = value.item() if isinstance(value, Tensor | np.generic) else value
-    return number if isinstance(number, complex) else real_float("linspace", number, what)
+    if isinstance(number, complex):
+        return number
+    check_range(real_number("linspace", number, what), float64, "linspace")
+    return real_number("linspace", number, what)
 
 
 def eye(

@@ -12,6 +12,7 @@ from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels.families.special import TRUTHS
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
+from rocmkern.ops.by_value import same_question
 from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
@@ -170,6 +171,11 @@ def binary(
                     return launch.run(x.device, x.address)
                 if launch.fits(out, x):
                     return launch.into(out, x.address)
+            question = same_question(name, x1, x2)
+            if isinstance(question, bool):
+                return finish(name, filled(as_tensor(name, x), question), out)
+            if question is not None:
+                return operation(*question, out=out)
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
         by_truth = _by_truth(name, x1, x2, out, key)
