@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -25,6 +25,11 @@ class DType:
     kind: Kind
     itemsize: int
     numpy: np.dtype[Any] = field(converter=np.dtype)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's, by the name under which NumPy looks for it: `np.zeros(3, rocmkern.float32)`."""
+        return self.numpy
 
     @property
     def is_float(self) -> bool:
@@ -73,6 +78,8 @@ class DType:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_named, (self.short,))
 
+
+DTypeLike: TypeAlias = "DType | str | np.dtype[Any] | type[Any]"
 
 bool_: Final = DType("bool", "bool", "bool", 1, np.bool_)
 uint8: Final = DType("uint8", "u8", "unsigned", 1, np.uint8)

@@ -88,6 +88,10 @@ class ShapeError(RocmkernError, ValueError):
     """Shapes or axes do not fit the operation."""
 
 
+class AxesAttributeError(ShapeError, AttributeError):
+    """An attribute that tensors of so many dimensions do not have."""
+
+
 class AxisError(ShapeError, IndexError):
     """An axis number is outside the tensor's dimensions."""
 
@@ -98,6 +102,10 @@ class LinAlgError(RocmkernError, ValueError):
 
 class DTypeError(RocmkernError, TypeError):
     """A dtype does not fit the operation."""
+
+
+class UnknownKind(DTypeError, ValueError):
+    """There is no dtype, and no kind of them, of that name."""
 
 
 class ScalarRangeError(RocmkernError, OverflowError):

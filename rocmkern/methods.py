@@ -163,13 +163,13 @@ def repeat(x: Tensor, repeats: int | Tensor, axis: int | None = None) -> Tensor:
 
 
 def real(x: Tensor) -> Tensor:
-    """A copy of the real parts."""
-    return rocmkern.real(x)
+    """A copy of the real parts: of bool of the values, which are real too."""
+    return rocmkern.copy(x) if x.dtype.kind == "bool" else rocmkern.real(x)
 
 
 def imag(x: Tensor) -> Tensor:
-    """A copy of the imaginary parts."""
-    return rocmkern.imag(x)
+    """A copy of the imaginary parts, of bool False everywhere."""
+    return rocmkern.zeros_like(x) if x.dtype.kind == "bool" else rocmkern.imag(x)
 
 
 def conj(x: Tensor) -> Tensor:

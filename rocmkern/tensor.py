@@ -13,7 +13,7 @@ import rocmkern
 from rocmkern import dlpack, methods
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType
-from rocmkern.errors import DTypeError, ExchangeError, ShapeError
+from rocmkern.errors import AxesAttributeError, DTypeError, ExchangeError, ShapeError
 from rocmkern.layout import Layout, Shape, contiguous, transposed
 from rocmkern.promotion import Number, Scalar
 from rocmkern.runtime import Device, DeviceMemory
@@ -118,14 +118,16 @@ class Tensor:
 
     @property
     def T(self) -> Tensor:  # noqa: N802 - the standard's name
-        """The transpose of a matrix, a view. Raises ShapeError for other than two dimensions."""
+        """The transpose of a matrix, a view. Raises AxesAttributeError for other than two dimensions."""
         if self.ndim != 2:
-            raise ShapeError(f"T: {self.ndim} dimensions; it takes 2, use mT or permute_dims")
+            raise AttributeError  # which `__getattr__` says in words
         return self.view(transposed(self.layout))
 
     @property
     def mT(self) -> Tensor:  # noqa: N802 - the standard's name
-        """The transpose of each matrix of a stack, a view."""
+        """The transpose of each matrix of a stack, a view. Raises AxesAttributeError below two dimensions."""
+        if self.ndim < 2:
+            raise AttributeError  # which `__getattr__` says in words
         return rocmkern.matrix_transpose(self)
 
     def view(self, layout: Layout) -> Tensor:
@@ -524,14 +526,17 @@ class Tensor:
 
         def __getattr__(self, name: str) -> Any:
             """What other libraries have as methods: the error says which function does it."""
+            if name in _OF_MATRICES:
+                raise AxesAttributeError(f"{name}: {self.ndim} dimensions; it takes {_OF_MATRICES[name]}")
             function = rocmkern._ELSEWHERE.get(name, name)
             known = function.startswith("linalg.") or function in rocmkern.__all__
             hint = f"; use rocmkern.{function}" if known else ""
             raise AttributeError(f"'Tensor' object has no attribute {name!r}{hint}")
 
 
-# What an operator hands on; NumPy's arrays get our error there, which says what to do.
-_OPERANDS: Final[tuple[type[Any], ...]] = (Tensor, bool, int, float, complex, np.ndarray, np.generic)
+_OF_MATRICES: Final = {"T": "2, use mT or permute_dims", "mT": "2 or more"}
+# What an operator hands on; lists get our error there, which says what to do.
+_OPERANDS: Final[tuple[type[Any], ...]] = (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 _FACTORS: Final = (Tensor, np.ndarray)
 
 

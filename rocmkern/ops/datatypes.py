@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 from attrs import frozen
 
-from rocmkern.dtypes import ALL, DType, part_of
-from rocmkern.errors import DTypeError
+from rocmkern.dtypes import ALL, DType, DTypeLike, part_of
+from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.errors import DTypeError, UnknownKind
 from rocmkern.promotion import (
     DEFAULT_COMPLEX,
     DEFAULT_FLOAT,
@@ -52,12 +53,12 @@ class IntInfo:
 def _dtype_of(operation: str, spec: object) -> DType:
     if isinstance(spec, Tensor):
         return spec.dtype
-    if isinstance(spec, DType):
-        return spec
-    raise DTypeError(f"{operation}: {spec!r} is no dtype and no tensor")
+    if isinstance(spec, DType | str | np.dtype | type):
+        return as_dtype(spec)
+    raise DTypeError(f"{operation}: {spec!r} is no dtype and no tensor; use a DType, its name or NumPy's")
 
 
-def finfo(type: DType | Tensor, /) -> FloatInfo:
+def finfo(type: DTypeLike | Tensor, /) -> FloatInfo:
     """The limits of a float dtype, or of a complex number's parts. Raises DTypeError for another."""
     dtype = part_of(_dtype_of("finfo", type))
     if not dtype.is_float:
@@ -66,7 +67,7 @@ def finfo(type: DType | Tensor, /) -> FloatInfo:
     return FloatInfo(dtype.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype)
 
 
-def iinfo(type: DType | Tensor, /) -> IntInfo:
+def iinfo(type: DTypeLike | Tensor, /) -> IntInfo:
     """The limits of an integer dtype. Raises DTypeError for another."""
     dtype = _dtype_of("iinfo", type)
     if not dtype.is_integer:
@@ -75,7 +76,7 @@ def iinfo(type: DType | Tensor, /) -> IntInfo:
     return IntInfo(dtype.bits, int(info.max), int(info.min), dtype)
 
 
-def can_cast(from_: DType | Tensor, to: DType, /) -> bool:
+def can_cast(from_: DTypeLike | Tensor, to: DTypeLike, /) -> bool:
     """Whether promotion leads from one dtype to the other."""
     source, target = _dtype_of("can_cast", from_), _dtype_of("can_cast", to)
     try:
@@ -84,20 +85,21 @@ def can_cast(from_: DType | Tensor, to: DType, /) -> bool:
         return False
 
 
-def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     """Whether a dtype is the given one, of the given kind ("integral", "real floating", …), or any of several."""
+    given = _dtype_of("isdtype", dtype)
     if isinstance(kind, tuple):
-        return any(isdtype(dtype, k) for k in kind)
-    if isinstance(kind, DType):
-        return dtype is kind
-    if isinstance(kind, str):
-        if kind not in KINDS:
-            raise ValueError(f"isdtype: kind {kind!r}; use {', '.join(KINDS)}")
-        return dtype in KINDS[kind]
-    raise DTypeError(f"isdtype: kind {kind!r}; use a dtype, a name of a kind, or a tuple of them")
+        return any(isdtype(given, k) for k in kind)
+    if isinstance(kind, str) and kind in KINDS:
+        return given in KINDS[kind]
+    try:
+        return given is _dtype_of("isdtype", kind)
+    except DTypeError:
+        names = ", ".join(KINDS)
+        raise UnknownKind(f"isdtype: kind {kind!r}; use a dtype, one of {names}, or a tuple of them") from None
 
 
-def result_type(*arrays_and_dtypes: Tensor | DType | Number) -> DType:
+def result_type(*arrays_and_dtypes: Tensor | DTypeLike | Number) -> DType:
     """The dtype of an operation on these tensors, dtypes and numbers."""
     given = [
         a if isinstance(a, bool | int | float | complex | np.generic) else _dtype_of("result_type", a)
@@ -132,10 +134,10 @@ class NamespaceInfo:
         """The standard's dtypes that exist here, by name; of one kind or several where asked."""
         return {d.name: d for d in STANDARD if kind is None or isdtype(d, kind)}
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> tuple[Device, ...]:
         """The devices that can be opened, and the default one, which may be one that is not looked for."""
         names = dict.fromkeys([*(info.name for info in devices()), self.default_device().name])
-        return [Device(name) for name in names]
+        return tuple(Device(name) for name in names)
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name

@@ -119,7 +119,7 @@ def test_inspection() -> None:
     assert set(info.dtypes()) == {d.name for d in ALL} - {"float16", "bfloat16", "float8_e4m3"}
     assert set(info.dtypes(kind="unsigned integer")) == {"uint8", "uint16", "uint32", "uint64"}
     assert set(info.dtypes(kind=("bool", "real floating"))) == {"bool", "float32", "float64"}
-    assert info.default_device() == rk.zeros(()).device and isinstance(info.devices(), list)
+    assert info.default_device() == rk.zeros(()).device and isinstance(info.devices(), tuple)
     assert info.default_device() in info.devices()
 
 
@@ -128,4 +128,4 @@ def test_the_default_device_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     info: Any = rk.__array_namespace_info__()
     other = rk.Device("emulator:gfx950:checked")
     monkeypatch.setattr("rocmkern.ops.datatypes.devices", lambda: (other.info,))
-    assert info.devices() == [other, rk.Device()]
+    assert info.devices() == (other, rk.Device())
