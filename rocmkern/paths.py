@@ -1,8 +1,9 @@
-"""Folders of the user, and files in them that several processes write."""
+"""Folders of the user, files in them that several processes write, and what a path leads to."""
 
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,29 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def leads_into(path: Path, folder: Path) -> bool:
+    """Whether a path lies in a folder once all links on the way are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def open_regular(path: Path) -> int:
+    """The descriptor of a file to read, which is no pipe and no device, as they would have no end.
+
+    Raises OSError as open() does, ValueError for what is no regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            os.read(descriptor, 0)  # says so as open() does
+        if not stat.S_ISREG(mode):
+            raise ValueError("it is no regular file")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _folder(variable: str, base_variable: str, base: str) -> Path:

@@ -1,35 +1,61 @@
-"""CSV files with typed columns, as tables of kernels and of measurements are written."""
+"""CSV files with typed columns, as tables of kernels and of measurements are written.
+
+What one may cost is bounded, and no message says what is in a file: it need not be a table.
+"""
 
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from rocmkern.errors import PackageError
+from rocmkern.paths import open_regular
 
 Cell = int | float | str | None
 
-_COMMENTS: Final = re.compile(r'"[^"]*"|/\*.*?\*/|(?://|#|(?<=\s);)[^\n]*', re.S)
+MOST_TEXT_BYTES: Final = 16 << 20
+MOST_CELLS: Final = 1 << 18  # those that rows leave out included
+_COMMENTS: Final = re.compile(r'"[^"]*"|/\*(?:.*?\*/|(?P<open>.*))|(?://|#|(?<=\s);)[^\n]*', re.S)
 
 
 def read_csv(path: Path) -> tuple[tuple[str, ...], list[tuple[int, dict[str, Cell]]]]:
-    """The header of any CSV file, and its rows as (line, typed cells)."""
+    """The header of any CSV file, and its rows as (line, typed cells).
+
+    Raises OSError as open() does, PackageError for what is no table or larger than one is.
+    """
     try:
-        text = path.read_text("utf-8-sig")
+        return _parsed(_text(path))
+    except (ValueError, csv.Error) as error:
+        raise PackageError(f"read table {path.name}: {error}") from None
+
+
+def _text(path: Path) -> str:
+    with os.fdopen(open_regular(path), "rb") as file:
+        content = file.read(MOST_TEXT_BYTES + 1)
+    if len(content) > MOST_TEXT_BYTES:
+        raise ValueError(f"it has more than {MOST_TEXT_BYTES} bytes; split it")
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PackageError(f"read table {path.name}: it is no UTF-8 text ({error.reason})") from None
-    lines = list(_records(_without_comments(text).splitlines()))
-    if not lines:
-        return (), []
-    (_, header), *body = lines
+        raise ValueError(f"it is no UTF-8 text ({error.reason})") from None
+
+
+def _parsed(text: str) -> tuple[tuple[str, ...], list[tuple[int, dict[str, Cell]]]]:
+    records = _records(_without_comments(text).splitlines())
+    _, header = next(records, (0, []))
     if len(set(header)) != len(header):
-        raise PackageError(f"read table {path.name}: a column is named twice in {', '.join(header)}")
-    for line, record in body:
+        raise ValueError("a column is named twice")
+    body = []
+    for line, record in records:
         if len(record) > len(header):
-            raise PackageError(f"read table {path.name}: line {line} has {len(record)} cells, the header {len(header)}")
+            raise ValueError(f"line {line} has {len(record)} cells, the header {len(header)}")
+        body.append((line, record))
+        if len(body) * len(header) > MOST_CELLS:
+            raise ValueError(f"it has more than {MOST_CELLS} cells; split it")
     columns = [_typed([record[i] if i < len(record) else "" for _, record in body]) for i in range(len(header))]
     rows = [(line, {name: columns[i][n] for i, name in enumerate(header)}) for n, (line, _) in enumerate(body)]
     return tuple(header), rows
@@ -37,7 +63,13 @@ def read_csv(path: Path) -> tuple[tuple[str, ...], list[tuple[int, dict[str, Cel
 
 def _without_comments(text: str) -> str:
     """Comments become nothing, but the line breaks in them stay, so that lines keep their numbers."""
-    return _COMMENTS.sub(lambda m: m.group(0) if m.group(0)[0] == '"' else "\n" * m.group(0).count("\n"), text)
+
+    def kept(found: re.Match[str]) -> str:
+        if found["open"] is not None:
+            raise ValueError(f"line {text.count(chr(10), 0, found.start()) + 1} begins a comment that has no end")
+        return found[0] if found[0][0] == '"' else "\n" * found[0].count("\n")
+
+    return _COMMENTS.sub(kept, text)
 
 
 def _records(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

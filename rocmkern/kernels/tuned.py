@@ -136,6 +136,6 @@ def _read(path: Path, needed: tuple[str, ...]) -> Iterator[TunedRow]:
     header, rows = read_csv(path)
     missing = [column for column in needed if column not in header]
     if missing:
-        raise PackageError(f"read tuned table {path.name}: no column {', '.join(missing)}; it has {', '.join(header)}")
+        raise PackageError(f"read tuned table {path.name}: no column {', '.join(missing)} among its {len(header)}")
     for line, values in rows:
         yield TunedRow(values, path, line)

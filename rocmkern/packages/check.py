@@ -1,4 +1,4 @@
-"""Does a package hold what its tables promise? Files, symbols, archs, arguments, LDS."""
+"""Does a package hold what its tables promise? Files, symbols, archs, arguments, LDS, tiles."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from rocmkern import codeobject
-from rocmkern.codeobject import CodeObject
-from rocmkern.errors import CodeObjectError
-from rocmkern.packages.kinds import KINDS
+from rocmkern.errors import PackageError
+from rocmkern.packages import faults
 from rocmkern.packages.package import KernelFile, KernelPackage, PackagedTable
 from rocmkern.packages.tables import KernelRow
-from rocmkern.targets import TARGETS, strip_features
 
 
 @frozen
@@ -59,7 +56,6 @@ class Report:
 class _Checker:
     package: KernelPackage
     report: Report
-    codes: dict[Path, CodeObject] = field(factory=dict)
 
     def say(self, rule: str, place: str, fact: str) -> None:
         self.report.findings.append(Finding(rule, place, fact))
@@ -69,18 +65,13 @@ class _Checker:
         self.report.files += 1
         self.report.by_arch[file.arch] += 1
         try:
-            code = self.codes[file.path] = codeobject.read(file.path.read_bytes())
-        except CodeObjectError as error:
+            code = self.package.code(file.path)
+        except PackageError as error:
             self.say("readable", place, str(error))
             return
-        if strip_features(code.target) != file.arch:
-            self.say("arch of folder", place, f"the ELF is for {code.target}")
-        if code.undefined_symbols:
-            self.say("undefined symbols", place, ", ".join(code.undefined_symbols))
-        row = TARGETS.get(file.arch)
+        for fault in faults.of_code(code, file.arch):
+            self.say(fault.rule, place, fault.fact)
         for kernel in code.kernels.values():
-            if row is not None and kernel.lds_size > row.lds_bytes:
-                self.say("LDS", place, f"{kernel.lds_size} bytes, {file.arch} has {row.lds_bytes}")
             end = max((a.end for a in kernel.arguments), default=0)
             if end > kernel.kernarg_size:
                 self.say(
@@ -99,23 +90,17 @@ class _Checker:
             self._row(table, row, f"{place}:{row.line}")
 
     def _row(self, table: PackagedTable, row: KernelRow, place: str) -> None:
-        code = self.codes.get(table.file(row))
-        if code is None:
-            variants = self.package.elsewhere(table, row)
-            self.report.in_subfolders += bool(variants)
-            self.report.dangling += not variants
-            if not variants:
-                self.say("file present", place, f"{row.file} is missing")
+        fault = faults.of_row(self.package, table, row)
+        if fault is None:
+            self.report.matching += 1
             return
-        kernel = code.kernels.get(row.symbol)
-        if kernel is None:
-            self.say("symbol in file", place, f"{row.file} has {', '.join(code.kernels)}, not {row.symbol}")
-            return
-        self.report.matching += 1
-        kind = KINDS.get(table.kind)
-        if kind is not None and not any(args.fits(kernel) for args in kind.arguments):
-            sizes = ", ".join(f"{args.__name__} {args.nbytes()}" for args in kind.arguments)
-            self.say("host arguments", place, f"kernarg_segment_size is {kernel.kernarg_size}, known layouts: {sizes}")
+        if self.package.absence(table.file(row)) is not None:
+            is_elsewhere = bool(self.package.elsewhere(table, row))
+            self.report.in_subfolders += is_elsewhere
+            self.report.dangling += not is_elsewhere
+            if is_elsewhere:  # the caller chooses among them
+                return
+        self.say(fault.rule, place, fault.fact)
 
 
 def check(package: KernelPackage, progress: Callable[[int, int], None] = lambda done, total: None) -> Report:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import evolve, field, frozen
 
 from rocmkern.drivers.protocol import Dims
 from rocmkern.errors import KernelNotFound, ShapeError
+from rocmkern.packages import faults
 from rocmkern.packages.kinds import BLOCK, Kind, Problem
 from rocmkern.packages.package import KernelPackage, PackagedTable
 from rocmkern.packages.tables import KernelRow
@@ -18,6 +20,7 @@ from rocmkern.targets import strip_features
 class Candidate:
     """One row that was looked at: why it was rejected, or what it costs."""
 
+    table: PackagedTable
     row: KernelRow
     path: Path
     rejected: str | None
@@ -69,8 +72,8 @@ class KernelTable:
     def select(self, compute_units: int, **problem: object) -> Choice:
         """The cheapest row that can serve `problem`; of equal ones the first in the table.
 
-        Only rows whose file is present count. Raises KernelNotFound with every candidate's reason, ShapeError for a
-        problem that misses a key.
+        Only rows that check() finds nothing wrong with count. Raises KernelNotFound with every candidate's reason,
+        ShapeError for a problem that misses a key.
         """
         given: Problem = dict(problem)
         missing = [key for key in self.kind.needs if key not in given]
@@ -78,14 +81,15 @@ class KernelTable:
             raise ShapeError(
                 f"select {self.kind.name}: {', '.join(missing)} missing; give {', '.join(self.kind.needs)}"
             )
-        candidates = tuple(
+        candidates = [
             self._candidate(table, row, given, compute_units) for table in self.tables for row in table.table.rows
-        )
-        fitting = [c for c in candidates if c.rejected is None]
-        if not fitting:
-            raise KernelNotFound(self._none(given, candidates))
-        best = min(fitting, key=lambda c: c.score)
-        return self.choice(best, given, compute_units, candidates)
+        ]
+        order = sorted((n for n, c in enumerate(candidates) if c.rejected is None), key=lambda n: candidates[n].score)
+        for n in order:
+            candidates[n] = self._read(candidates[n])
+            if candidates[n].rejected is None:
+                return self.choice(candidates[n], given, compute_units, tuple(candidates))
+        raise KernelNotFound(self._none(given, candidates))
 
     def named(self, symbol: str, compute_units: int, step: str, **problem: object) -> Choice:
         """The row of that symbol, if it can serve `problem`. Raises KernelNotFound with the reason if not."""
@@ -93,7 +97,7 @@ class KernelTable:
         rows = [(table, row) for table in self.tables for row in table.table.rows if row.symbol == symbol]
         if not rows:
             raise KernelNotFound(f"select {self.kind.name}: the tables have no kernel {symbol}")
-        found = self._candidate(*rows[0], given, compute_units)
+        found = self._read(self._candidate(*rows[0], given, compute_units))
         if found.rejected is not None:
             raise KernelNotFound(f"select {self.kind.name}: {found}")
         return evolve(self.choice(found, given, compute_units, (found,)), step=step)
@@ -105,15 +109,20 @@ class KernelTable:
 
     def _candidate(self, table: PackagedTable, row: KernelRow, given: Problem, units: int) -> Candidate:
         path = table.file(row)
-        if not path.is_file():
-            return Candidate(row, path, f"{row.file} is missing")
-        for rule in self.kind.rules:
-            why = rule.test(row, given)
-            if why is not None:
-                return Candidate(row, path, why)
-        return Candidate(row, path, None, self.kind.score(row, given, units))
+        missing, wrong = self.package.absence(path), self.kind.untiled(row)
+        why = f"{row.file} {missing}" if missing is not None else wrong
+        if why is None:
+            why = next((why for rule in self.kind.rules if (why := rule.test(row, given)) is not None), None)
+        return Candidate(table, row, path, why, () if why is not None else self.kind.score(row, given, units))
 
-    def _none(self, given: Problem, candidates: tuple[Candidate, ...]) -> str:
+    def _read(self, candidate: Candidate) -> Candidate:
+        """The candidate, rejected where its file is not as the row says."""
+        if candidate.rejected is not None:
+            return candidate
+        fault = faults.of_row(self.package, candidate.table, candidate.row)
+        return candidate if fault is None else evolve(candidate, rejected=fault.fact)
+
+    def _none(self, given: Problem, candidates: Sequence[Candidate]) -> str:
         asked = ", ".join(f"{key}={value}" for key, value in given.items())
         if not candidates:
             return (

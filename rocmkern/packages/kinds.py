@@ -24,6 +24,7 @@ _SPLIT_STEP: Final = 128  # K per split of an i8 GEMM
 _MOST_SPLITS: Final = 16
 _FEW_TOKENS: Final = 10_000
 _LARGEST_SUBM: Final = 12
+_LARGEST_TILE: Final = 1 << 20
 _MOST_SEMAPHORES: Final = 1024
 
 
@@ -41,12 +42,18 @@ class Kind:
 
     name: str
     needs: tuple[str, ...]
+    tiles: tuple[str, ...]  # columns of how much a workgroup does
     arguments: tuple[type[KernelArgs], ...]
     rules: tuple[Rule, ...]
     score: Callable[[KernelRow, Problem, int], tuple[float, ...]]
     splits: Callable[[KernelRow, Problem, int], int]
     grid: Callable[[KernelRow, Problem, int], Dims]
     file_name: re.Pattern[str] | None = None  # its groups are the columns, where a package has files but no table
+
+    def untiled(self, row: KernelRow) -> str | None:
+        """Why a row's launch can't be told; None where it can."""
+        wrong = [column for column in self.tiles if not 1 <= row.number(column) <= _LARGEST_TILE]
+        return f"{', '.join(wrong)} is no number from 1 to {_LARGEST_TILE}" if wrong else None
 
 
 def ceil_div(n: int, step: int) -> int:
@@ -104,11 +111,12 @@ def _subm_rule(row: KernelRow, given: Problem) -> str | None:
 TOPKSOFTMAX: Final = Kind(
     name="topksoftmax",
     needs=("tokens", "num_experts", "topk", "dtype"),
+    tiles=("subm",),
     arguments=(TopKSoftmaxArgs,),
     rules=(equal("dtype", "fp32"), equal("num_experts"), equal("topk"), Rule("subm suits the tokens", _subm_rule)),
     score=lambda row, given, units: (-row.number("subm"),),
     splits=lambda row, given, units: 1,
-    grid=lambda row, given, splits: (ceil_div(given["tokens"], row.number("subm", 1)), 1, 1),
+    grid=lambda row, given, splits: (ceil_div(given["tokens"], row.number("subm")), 1, 1),
     file_name=re.compile(r"topksoftmax_(?P<subm>\d+)x(?P<num_experts>\d+)x(?P<topk>\d+)(?:_(?P<dtype>\w+))?\.co"),
 )
 
@@ -148,6 +156,11 @@ def i8_splits(row: KernelRow, given: Problem, units: int) -> int:
     return ceil_div(given["k"], step)
 
 
+def _splits_rule(row: KernelRow, given: Problem) -> str | None:
+    asked = given.get("splits") or 1
+    return None if asked >= 1 else f"{asked} splits are asked for"
+
+
 def _i8_split_rule(row: KernelRow, given: Problem) -> str | None:
     asked = given.get("splits") or 1
     return None if asked == 1 or row.number("splitK") else f"it can't split K, {asked} splits are asked for"
@@ -162,9 +175,11 @@ def _i8_score(row: KernelRow, given: Problem, units: int) -> tuple[float, ...]:
 I8GEMM: Final = Kind(
     name="i8gemm",
     needs=("m", "n", "k", "bpreshuffle"),
+    tiles=("tile_m", "tile_n"),
     arguments=(I8GemmArgs,),
     rules=(
-        equal("bpreshuffle", 0), divides("tile_n", "n"), multiple("k", _SPLIT_STEP), Rule("splits", _i8_split_rule),
+        equal("bpreshuffle", 0), divides("tile_n", "n"), multiple("k", _SPLIT_STEP), Rule("splits", _splits_rule),
+        Rule("splits of K", _i8_split_rule),
     ),
     score=_i8_score,
     splits=i8_splits,
@@ -247,10 +262,11 @@ def _bf16_score(row: KernelRow, given: Problem, units: int) -> tuple[float, ...]
 BF16GEMM: Final = Kind(
     name="bf16gemm",
     needs=("m", "n", "k", "bPreshuffle"),
+    tiles=("tileM", "tileN"),
     arguments=(Bf16GemmOutF32Args, Bf16GemmArgs, Bf16GemmSplitArgs),
     rules=(
         equal("bPreshuffle", 0), multiple("k", 64), divides("tileN", "n"), Rule("bias", _bias_rule),
-        Rule("semaphores", _semaphore_rule),
+        Rule("splits", _splits_rule), Rule("semaphores", _semaphore_rule),
     ),
     score=_bf16_score,
     splits=bf16_splits,

@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
-from rocmkern.codeobject import read
-from rocmkern.errors import PackageError
+from rocmkern.codeobject import CodeObject, read
+from rocmkern.errors import CodeObjectError, PackageError
 from rocmkern.packages.tables import KernelRow, KernelTable, read_table
+from rocmkern.paths import leads_into, open_regular
 
 _ARCH: Final = re.compile(r"gfx[0-9a-f]+")
 _INSIDE: Final = ("", "hsa", "aiter_meta/hsa")  # where a checkout and an installed amd-aiter keep the tree
@@ -34,6 +37,14 @@ class KernelFile:
         return self.path.name
 
 
+@frozen
+class Fault:
+    """Why something of a package is not used: which rule is broken, and what the file or row says."""
+
+    rule: str
+    fact: str
+
+
 @frozen(eq=False)
 class PackagedTable:
     """A table of a package: whose arch, which kind of kernel."""
@@ -49,9 +60,15 @@ class PackagedTable:
 
 @define(eq=False)
 class KernelPackage:
-    """The code objects and tables below a folder. Open it with KernelPackage.open or KernelPackage.installed."""
+    """The code objects and tables below a folder. Open it with KernelPackage.open or KernelPackage.installed.
+
+    Nothing outside the folder is used, also where a link or a table's row leads there. What is in it is looked at once.
+    """
 
     root: Path
+    kernel_faults: dict[tuple[str, Path, str], Fault | None] = field(factory=dict, init=False)  # by kind, file, symbol
+    _absences: dict[Path, str | None] = field(factory=dict, init=False)
+    _codes: dict[Path, CodeObject | str] = field(factory=dict, init=False)  # or why there is none
 
     @staticmethod
     def open(folder: str | os.PathLike[str]) -> KernelPackage:
@@ -82,11 +99,54 @@ class KernelPackage:
     @cached_property
     def files(self) -> tuple[KernelFile, ...]:
         """Every code object, also those that no table names."""
-        return tuple(KernelFile(path, arch, kind) for arch, kind, path in self._walk("*.co"))
+        return tuple(KernelFile(path, arch, kind) for arch, kind, path in self._walk(".co"))
 
     @cached_property
     def tables(self) -> tuple[PackagedTable, ...]:
-        return tuple(PackagedTable(read_table(path), arch, kind) for arch, kind, path in self._walk("*.csv"))
+        return tuple(PackagedTable(self._table(path), arch, kind) for arch, kind, path in self._walk(".csv"))
+
+    def _table(self, path: Path) -> KernelTable:
+        absence = self.absence(path)
+        if absence is not None:
+            raise PackageError(f"read table {path.name}: it {absence}")
+        return read_table(path)
+
+    def absence(self, path: Path) -> str | None:
+        """Why there is no file to be used at a path; None where there is one."""
+        if path not in self._absences:
+            self._absences[path] = self._absence(path)
+        return self._absences[path]
+
+    def _absence(self, path: Path) -> str | None:
+        try:
+            if not leads_into(path, self.root):
+                return "leads out of the package; copy the file into it"
+            return None if stat.S_ISREG(path.stat().st_mode) else "is no regular file"
+        except FileNotFoundError:
+            return "is missing"
+        except (OSError, ValueError) as error:  # a name too long, links in a circle; a name that no file can have
+            return f"can't be opened ({getattr(error, 'strerror', None) or error})"
+
+    def code(self, path: Path) -> CodeObject:
+        """What is in a code object of the package. Raises PackageError where it can't be read."""
+        found = self._codes.get(path)
+        if found is None:
+            found = self._codes[path] = self._code(path)
+        if isinstance(found, str):
+            raise PackageError(found)
+        return found
+
+    def _code(self, path: Path) -> CodeObject | str:
+        absence = self.absence(path)
+        if absence is not None:
+            return f"read {path.name}: it {absence}"
+        try:
+            with os.fdopen(open_regular(path), "rb") as file:
+                return read(file.read())
+        except CodeObjectError as error:
+            return str(error)
+        except (OSError, ValueError) as error:
+            return f"read {path.name}: {error}"
 
     def of_kind(self, kind: str, arch: str | None = None) -> tuple[PackagedTable, ...]:
         """The tables of one kind of kernel, of one arch or all."""
@@ -100,19 +160,21 @@ class KernelPackage:
             return ()
         rows = []
         for file, match in matched:
-            (symbol,) = read(file.path.read_bytes()).kernels
             values = {key: int(text) if text.isdigit() else text for key, text in match.groupdict().items() if text}
-            rows.append(KernelRow(symbol, file.name, dict(values), 0))
+            with suppress(PackageError):
+                rows += [KernelRow(symbol, file.name, dict(values), 0) for symbol in self.code(file.path).kernels]
         table = KernelTable(matched[0][0].path.parent / "names", tuple(pattern.groupindex), tuple(rows))
         return (PackagedTable(table, arch, kind),)
 
     def elsewhere(self, table: PackagedTable, row: KernelRow) -> tuple[Path, ...]:
         """Files of the row's name in sub-folders: variants by chip, of which the caller chooses at run time."""
-        return tuple(sorted(table.table.path.parent.glob(f"*/{row.file}")))
+        folders = sorted(folder for folder in table.table.path.parent.iterdir() if folder.is_dir())
+        return tuple(path for folder in folders if self.absence(path := folder / row.file) is None)
 
-    def _walk(self, pattern: str) -> Iterator[tuple[str, str, Path]]:
+    def _walk(self, suffix: str) -> Iterator[tuple[str, str, Path]]:
         for folder in _arch_folders(self.root):
-            for path in sorted(folder.rglob(pattern)):
+            found = [Path(where, name) for where, _, names in os.walk(folder) for name in names]
+            for path in sorted(path for path in found if path.suffix == suffix):
                 inner = path.relative_to(folder).parts
                 yield folder.name, inner[0] if len(inner) > 1 else "", path
 

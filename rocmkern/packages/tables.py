@@ -10,6 +10,7 @@ from attrs import field, frozen
 from rocmkern.errors import PackageError
 from rocmkern.kernels.csv_table import Cell, read_csv
 
+LONGEST_NAME: Final = 4096  # a path's, and a symbol's
 _SYMBOL: Final = "knl_name"
 _FILES: Final = ("co_name", "knl_file")  # today's column and the older one
 
@@ -50,14 +51,18 @@ def read_table(path: Path) -> KernelTable:
     file_column = next((name for name in _FILES if name in header), None)
     if _SYMBOL not in header or file_column is None:
         raise PackageError(
-            f"read table {path.name}: columns are {', '.join(header) or 'none'}; "
-            f"{_SYMBOL} and {' or '.join(_FILES)} are needed"
+            f"read table {path.name}: of its {len(header)} columns none is {_SYMBOL}, or none {' or '.join(_FILES)}"
         )
     rows = []
     for line, cells in lines:
         symbol, file = cells.pop(_SYMBOL), cells.pop(file_column)
         if symbol is None or file is None:
             raise PackageError(f"read table {path.name}: line {line} names no symbol or no file")
+        longest = max(len(str(symbol)), len(str(file)))
+        if longest > LONGEST_NAME:
+            raise PackageError(
+                f"read table {path.name}: line {line} has a name of {longest} letters, {LONGEST_NAME} are the most"
+            )
         rows.append(KernelRow(str(symbol), str(file), cells, line))
     columns = tuple(name for name in header if name not in (_SYMBOL, file_column))
     return KernelTable(path, columns, tuple(rows))

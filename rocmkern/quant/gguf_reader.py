@@ -1,14 +1,14 @@
 """The layout of GGUF files, versions 2 and 3: metadata, and where tensors lie. Nothing is taken that the file claims
 and lacks.
 
-The file is read and never mapped: a mapped one that somebody cuts short ends the process.
+The file is read and never mapped, since a mapped one that somebody cuts short ends the process; the gguf package maps
+it, and takes what a header claims before the file has it.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import stat
 import struct
 import weakref
 from itertools import pairwise
@@ -21,6 +21,7 @@ from attrs import define, field, frozen
 from rocmkern import dtypes
 from rocmkern.dtypes import DType
 from rocmkern.kernels.block_formats import FORMATS, BlockFormat
+from rocmkern.paths import open_regular
 
 # ggml's numbers of block formats and of the other types that have kernels here.
 BLOCK_NUMBERS: Final[dict[str, int]] = {
@@ -56,17 +57,8 @@ class Source:
     @staticmethod
     def opened(path: Path) -> Source:
         """Raises OSError as open() does, ValueError for what is no file."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            status = os.fstat(descriptor)
-            if stat.S_ISDIR(status.st_mode):
-                os.read(descriptor, 0)  # says so as open() does
-            if not stat.S_ISREG(status.st_mode):
-                raise ValueError("it is no regular file")
-        except BaseException:
-            os.close(descriptor)
-            raise
-        found = Source(descriptor, status.st_size)
+        descriptor = open_regular(path)
+        found = Source(descriptor, os.fstat(descriptor).st_size)
         weakref.finalize(found, os.close, descriptor)
         return found
 

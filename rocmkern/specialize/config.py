@@ -12,6 +12,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from rocmkern.errors import ConfigError
+from rocmkern.paths import leads_into
 from rocmkern.specialize import operations
 from rocmkern.specialize.descriptor import TensorDescriptor, parse
 from rocmkern.targets import BUILT, TARGETS, is_ptx, strip_features
@@ -43,7 +44,7 @@ def load(path: Path, kernels_dir: Path | None = None, targets: Sequence[str] = (
         raise ConfigError(
             f"gen-kernels: failed to load configuration {path}: {error.strerror}; check the path"
         ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"gen-kernels: failed to load configuration {path}: {error}; it must be JSON") from None
     return requests(document, kernels_dir, targets)
 
@@ -126,11 +127,21 @@ def _source(value: Any, where: str, kernels_dir: Path | None) -> Path:
         raise ConfigError(f"{where}: {value!r} is no file name; name a .hip file")
     folders = ([kernels_dir] if kernels_dir is not None else []) + [operations.templates()]
     for folder in folders:
-        if (folder / value).is_file() and (folder / value).suffix == ".hip":
-            return folder / value
+        path = folder / value
+        if path.suffix == ".hip" and _is_file(path):
+            if not leads_into(path, folder):
+                raise ConfigError(f"{where}: {value} leads out of {folder}; copy the file into it")
+            return path
     hint = f"the templates here are {', '.join(sorted(p.name for p in operations.templates().glob('*.hip')))}"
     searched = ", ".join(str(folder) for folder in folders)
     raise ConfigError(f"{where}: kernel source not found: {value} in {searched}; {hint}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that none can have
+        return False
 
 
 def _target(value: Any, where: str) -> str:

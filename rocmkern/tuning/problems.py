@@ -275,7 +275,7 @@ def _problems(op: str, path: Path) -> Iterator[Problem]:
     missing = [name for name in needed if name not in header]
     unknown = [name for name in header if name not in (*needed, *optional)]
     if missing or unknown:
-        what = f"no column {', '.join(missing)}" if missing else f"unknown column {', '.join(unknown)}"
+        what = f"no column {', '.join(missing)}" if missing else f"{len(unknown)} columns that are unknown"
         raise ConfigError(
             f"tune {op}: {path.name} has {what}; it takes {', '.join(needed)} and may have {', '.join(optional)}"
         )

@@ -71,7 +71,7 @@ def already_tuned(path: Path) -> set[tuple[object, ...]]:
         return set()
     header, lines = read_csv(path)
     if header != COLUMNS:
-        raise ConfigError(f"tune: {path.name} has columns {', '.join(header)}; these are wanted: {', '.join(COLUMNS)}")
+        raise ConfigError(f"tune: {path.name} has other columns than {', '.join(COLUMNS)}; name another file")
     return {tuple(cells[name] for name in _KEY) for _, cells in lines}
 
 

@@ -111,11 +111,18 @@ def test_quoted_text_is_never_a_comment(tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n1,2\n", "columns are a, b; knl_name and co_name or knl_file are needed"),
-        ("", "columns are none"),
+        ("a,b\n1,2\n", "of its 2 columns none is knl_name, or none co_name or knl_file"),
+        ("", "of its 0 columns none is knl_name"),
         ("knl_name,co_name\nk\n", "line 2 names no symbol or no file"),
         ("knl_name,co_name\nk,f,1\n", "line 2 has 3 cells, the header 2"),
         ("knl_name,co_name,a,a\n", "a column is named twice"),
+        ("knl_name,co_name\nk,f\n/* no end\n", "line 3 begins a comment that has no end"),
+        (f"knl_name,co_name\n{'k' * 5000},f\n", "line 2 has a name of 5000 letters, 4096 are the most"),
+        (f"knl_name,co_name\nk,f\n{'k' * 200_000},f\n", "field larger than field limit"),
+        (f"knl_name,co_name{',' * 1000}\n" + "k,f\n" * 1000, "a column is named twice"),
+        (f"knl_name,co_name,{','.join(map(str, range(1000)))}\n" + "k,f\n" * 1000, "it has more than 262144 cells"),
+        ("/*" * 500_000, "line 1 begins a comment that has no end"),
+        ("knl_name,co_name\n" + "k,f\n" * 5_000_000, "it has more than 16777216 bytes"),
     ],
 )
 def test_tables_that_are_none(tmp_path: Path, text: str, words: str) -> None:
@@ -148,7 +155,7 @@ def test_check_finds_what_is_wrong(tree: Path) -> None:
         ("host arguments", "topksoftmax.csv:7"),
     }
     assert report.totals() == {
-        "files": 6, "rows": 7, "matching rows": 4, "rows with files in sub-folders": 1, "dangling rows": 1,
+        "files": 6, "rows": 7, "matching rows": 3, "rows with files in sub-folders": 1, "dangling rows": 1,
         "files in no table": 3, "files for gfx942": 6,
     }  # fmt: skip
 
@@ -355,7 +362,7 @@ def test_tuned_lookup_says_its_step(tmp_path: Path) -> None:
     assert table.find("gfx942", 304, M=16, N=513, K=1024) is None
     assert table.find("gfx950", 256, M=16, N=512, K=1024) is None
     assert first.read_text() == TUNED
-    with pytest.raises(PackageError, match=r"no column K; it has cu_num, M, N, kernelName"):
+    with pytest.raises(PackageError, match="no column K among its 4"):
         (tmp_path / "c.csv").write_text("cu_num,M,N,kernelName\n")
         TunedTable.read([tmp_path / "c.csv"])
 

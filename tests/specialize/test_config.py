@@ -66,6 +66,8 @@ def test_bad_descriptors_say_what_is_wrong(text: Any, words: str) -> None:
     [
         ({"kernel_name": "ggml_op_pow"}, "kernel 0, kernel_name: 'ggml_op_pow' is not in binary_ops.hip; it has ggml"),
         ({"kernel_source": "nothing.hip"}, "kernel 0, kernel_source: kernel source not found: nothing.hip"),
+        ({"kernel_source": f"{'n' * 300}.hip"}, "kernel source not found: nnn"),
+        ({"kernel_source": "a\0b.hip"}, "kernel source not found: a"),
         ({"kernel_source": "binary_ops.py"}, "kernel source not found: binary_ops.py"),
         ({"arch": "gfx000"}, "kernel 0, arch: unknown target 'gfx000'; there are gfx90a"),
         ({"arch": "aie2"}, "kernel 0, arch: aie2 is an NPU"),
@@ -155,3 +157,27 @@ def test_files_that_can_t_be_read(tmp_path: Path) -> None:
         load(tmp_path / "bad.json")
     with pytest.raises(ConfigError, match="kernels directory not found"):
         requests({"kernels": [GOOD]}, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["../outside.hip", "link.hip", "sub/../../outside.hip"])
+def test_a_source_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+    """Neither dots nor links lead a configuration to a file beside the kernels."""
+    folder = tmp_path / "kernels"
+    (folder / "sub").mkdir(parents=True)
+    (tmp_path / "outside.hip").write_text("// TOPSECRET\n")
+    (folder / "link.hip").symlink_to(tmp_path / "outside.hip")
+    with pytest.raises(ConfigError, match=f"kernel 0, kernel_source: {name} leads out of .*kernels; copy") as told:
+        requests({"kernels": [{**GOOD, "kernel_source": name}]}, folder)
+    assert "TOPSECRET" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "9" * 5000, "TOPSECRET", '{"kernels": ' + "[" * 5000 + "]" * 5000 + "}"]
+)
+def test_a_file_that_is_no_configuration(tmp_path: Path, text: str) -> None:
+    """Whatever it holds, the error is a ConfigError and tells nothing of it."""
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"gen-kernels: failed to load configuration .*c\.json") as told:
+        load(path)
+    assert "TOPSECRET" not in str(told.value)

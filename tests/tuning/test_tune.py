@@ -113,7 +113,7 @@ def test_tables_are_continued(tmp_path: Path) -> None:
     assert tune.key(SUM, info) in tune.already_tuned(path)
     tune.append_candidates(tmp_path / "profile.csv", result, info)
     assert len((tmp_path / "profile.csv").read_text().splitlines()) == 2 + len(NAMES)
-    with pytest.raises(ConfigError, match=r"profile.csv has columns .*, error; these are wanted: gfx, cu_num"):
+    with pytest.raises(ConfigError, match=r"profile.csv has other columns than gfx, cu_num"):
         tune.already_tuned(tmp_path / "profile.csv")
 
 
@@ -162,7 +162,7 @@ def test_answers_of_problems(op: str) -> None:
     ("text", "message"),
     [
         ("M,N\n1,2\n", "matmul: s.csv has no column K; it takes M, N, K and may have dtype"),
-        ("M,N,K,X\n1,2,3,4\n", "has unknown column X"),
+        ("M,N,K,X\n1,2,3,4\n", "has 1 columns that are unknown"),
         ("M,N,K\n1,2,0\n", "line 2: k 0 is no size"),
         ("M,N,K\n1,2,x\n", "line 2: k x is no size"),
         ("M,N,K\n1,2,\n", "line 2: K is empty"),
