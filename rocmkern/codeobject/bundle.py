@@ -1,46 +1,108 @@
 """Clang offload bundles, plain (`__CLANG_OFFLOAD_BUNDLE__`) and compressed (`CCOB`).
 
-Formats: clang's ClangOffloadBundler document, "Bundled Binary File Layout" and "Compression and Decompression".
+Formats: clang's ClangOffloadBundler document, "Bundled Binary File Layout" and "Compression and Decompression". Of a
+compressed bundle all is inflated to reach one piece, but where its stream is made of several frames with checksums, as
+this package's own are, only those frames that hold the piece.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-import sys
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Final
+from itertools import accumulate
+from typing import Final, Protocol
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from rocmkern import targets
-from rocmkern.codeobject import target_id
+from rocmkern.codeobject import target_id, zstd
 from rocmkern.codeobject.model import MOST_BYTES
+from rocmkern.codeobject.zstd import Frame
 from rocmkern.errors import CodeObjectError
 
 BUNDLE_MAGIC: Final = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED_MAGIC: Final = b"CCOB"
-_METHODS: Final[dict[int, str]] = {0: "zlib", 1: "zstd"}
+ZLIB, ZSTD = 0, 1  # methods
 # Version → header after magic, version and method: ([total size,] uncompressed size, hash).
-_HEADERS: Final[dict[int, struct.Struct]] = {
+HEADERS: Final[dict[int, struct.Struct]] = {
     1: struct.Struct("<IQ"),
     2: struct.Struct("<IIQ"),
     3: struct.Struct("<QQQ"),
 }
-_CHUNK_BYTES: Final = 1 << 20
-_LARGEST_WINDOW: Final = 1 << 25  # of zstd, which it may ask for before a byte is unpacked
+ENTRY: Final = struct.Struct("<QQQ")  # offset and size of the piece, length of the triple that follows
 _LONGEST_TRIPLE: Final = 256
 _TOLD: Final = 8  # entries that a message names
 
 
+class _Content(Protocol):
+    """What a bundle is without its compression."""
+
+    @property
+    def size(self) -> int: ...
+    def read(self, start: int, end: int) -> bytes: ...
+
+
+@frozen
+class _Plain:
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.data[start:end]
+
+
+@define
+class _Framed:
+    """Content in frames, of which the one that was inflated last is held: the entries of a table share theirs."""
+
+    stream: bytes
+    frames: tuple[Frame, ...]
+    _starts: list[int] = field(init=False)  # in the content; its size as the last
+    _held: tuple[Frame | None, bytes] = field(init=False, default=(None, b""))
+
+    def __attrs_post_init__(self) -> None:
+        self._starts = list(accumulate((frame.size for frame in self.frames), initial=0))
+
+    @property
+    def size(self) -> int:
+        return self._starts[-1]
+
+    def read(self, start: int, end: int) -> bytes:
+        parts = []
+        index = bisect_right(self._starts, start) - 1
+        while index < len(self.frames) and self._starts[index] < end:
+            first, frame = self._starts[index], self.frames[index]
+            if frame.size:
+                parts.append(self._inflated(frame)[max(start - first, 0) : end - first])
+            index += 1
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _inflated(self, frame: Frame) -> bytes:
+        if self._held[0] is not frame:
+            self._held = frame, zstd.content_of(frame, self.stream)
+        return self._held[1]
+
+
 @frozen
 class BundleEntry:
-    """One piece of a bundle. `target` is None for the host's piece."""
+    """One piece of a bundle, of `size` bytes. `target` is None for the host's piece."""
 
     triple: str
     target: str | None
-    data: bytes
+    size: int
+    _offset: int
+    _content: _Content = field(repr=False)
+
+    @property
+    def data(self) -> bytes:
+        """The piece, inflated now."""
+        return self._content.read(self._offset, self._offset + self.size)
 
 
 def is_bundle(data: bytes) -> bool:
@@ -53,14 +115,16 @@ def read_bundle(data: bytes, most_bytes: int = MOST_BYTES) -> tuple[BundleEntry,
     Raises CodeObjectError with the reason if the bundle is truncated or corrupt, if its entries share bytes, or if it
     unpacks to more than half of `most_bytes` beyond its own size: what is in it is held twice.
     """
-    data = _plain(data, most_bytes)
-    return tuple(BundleEntry(e.triple, e.target, data[e.offset : e.offset + e.size]) for e in _entries(data))
+    content = _content(data, most_bytes)
+    try:
+        return tuple(_rows(content))
+    except struct.error:
+        raise CodeObjectError(f"read bundle: truncated table of entries in {content.size} bytes") from None
 
 
 def choose(data: bytes, target: str | None, most_bytes: int) -> bytes:
     """The piece of a bundle that serves a device of `target` best; without one, the only piece for a device."""
-    data = _plain(data, most_bytes)
-    entries = _entries(data)
+    entries = read_bundle(data, most_bytes)
     by_target = {e.target: e for e in entries if e.target is not None and e.size}
     if not by_target:
         triples = _listed([e.triple for e in entries])
@@ -68,8 +132,7 @@ def choose(data: bytes, target: str | None, most_bytes: int) -> bytes:
     if target is None and len(by_target) > 1:
         raise CodeObjectError(f"read bundle: it holds code for {_listed(sorted(by_target))}; say for which target")
     chosen = next(iter(by_target)) if target is None else targets.serving(tuple(by_target), target)
-    entry = by_target[chosen]
-    return data[entry.offset : entry.offset + entry.size]
+    return by_target[chosen].data
 
 
 def _listed(names: list[str]) -> str:
@@ -77,61 +140,44 @@ def _listed(names: list[str]) -> str:
     return ", ".join([*names[:_TOLD], *more]) or "nothing"
 
 
-def _plain(data: bytes, most_bytes: int) -> bytes:
-    if data.startswith(COMPRESSED_MAGIC):
-        data = _decompress(data, most_bytes)
-    if not data.startswith(BUNDLE_MAGIC):
+def _content(data: bytes, most_bytes: int) -> _Content:
+    content = _inflated(data, most_bytes) if data.startswith(COMPRESSED_MAGIC) else _Plain(data)
+    if content.read(0, len(BUNDLE_MAGIC)) != BUNDLE_MAGIC:
         raise CodeObjectError("read bundle: no __CLANG_OFFLOAD_BUNDLE__ magic; pass a file that clang or hipcc bundled")
-    return data
+    return content
 
 
-@frozen
-class _Entry:
-    """A row of the table of entries."""
-
-    triple: str
-    target: str | None
-    offset: int
-    size: int
-
-
-def _entries(data: bytes) -> list[_Entry]:
-    try:
-        return list(_rows(data))
-    except struct.error:
-        raise CodeObjectError(f"read bundle: truncated table of entries in {len(data)} bytes") from None
-
-
-def _rows(data: bytes) -> Iterator[_Entry]:
+def _rows(content: _Content) -> Iterator[BundleEntry]:
     position, total = len(BUNDLE_MAGIC), 0
-    (count,) = struct.unpack_from("<Q", data, position)
+    (count,) = struct.unpack("<Q", content.read(position, position + 8))
     position += 8
     for index in range(count):
-        offset, size, length = struct.unpack_from("<QQQ", data, position)
-        position += 24
+        offset, size, length = ENTRY.unpack(content.read(position, position + ENTRY.size))
+        position += ENTRY.size
         if length > _LONGEST_TRIPLE:
             raise CodeObjectError(f"read bundle: entry {index} names a target of {length} letters; it is corrupt")
-        triple = data[position : position + length].decode("ascii", "replace")
+        triple = content.read(position, position + length).decode("ascii", "replace")
         position += length
         total += size
-        if position > len(data) or offset + size > len(data):
+        if position > content.size or offset + size > content.size:
             raise CodeObjectError(
                 f"read bundle: entry {index} ({triple[:60]!r}) covers bytes {offset} to {offset + size} "
-                f"of a file of {len(data)}; the file is truncated or corrupt"
+                f"of a file of {content.size}; the file is truncated or corrupt"
             )
-        if total > len(data):
+        if total > content.size:
             raise CodeObjectError(
-                f"read bundle: entries up to {index} take {total} bytes, the file has {len(data)}; they overlap"
+                f"read bundle: entries up to {index} take {total} bytes, the file has {content.size}; they overlap"
             )
-        yield _Entry(triple, target_id.from_text(triple) if "amdgcn" in triple else None, offset, size)
+        target = target_id.from_text(triple) if "amdgcn" in triple else None
+        yield BundleEntry(triple, target, size, offset, content)
 
 
-def _decompress(data: bytes, most_bytes: int) -> bytes:
+def _inflated(data: bytes, most_bytes: int) -> _Content:
     try:
         version, method = struct.unpack_from("<HH", data, 4)
-        header = _HEADERS.get(version)
+        header = HEADERS.get(version)
         if header is None:
-            known = ", ".join(map(str, _HEADERS))
+            known = ", ".join(map(str, HEADERS))
             raise CodeObjectError(f"read bundle: compressed bundle of version {version}; known versions: {known}")
         *total, size, digest = header.unpack_from(data, 8)
     except struct.error:
@@ -145,9 +191,12 @@ def _decompress(data: bytes, most_bytes: int) -> bytes:
             f"read bundle: {len(data)} bytes that unpack to {size}, {most} are the most; if you trust the file, load "
             f"it with most_bytes={2 * (size - len(data))}"
         )
+    packed = data[8 + header.size : end]
+    frames = zstd.checked_frames(packed) if method == ZSTD else ()
+    if len(frames) > 1 and sum(frame.size for frame in frames) == size:
+        return _Framed(packed, frames)
     plain = bytearray()
-    packed = memoryview(data)[8 + header.size : end]
-    for chunk in _chunks(packed, _METHODS.get(method, str(method))):
+    for chunk in _chunks(packed, method):
         plain += chunk
         if not plain.startswith(BUNDLE_MAGIC[: len(plain)]) or len(plain) > size:
             break
@@ -155,48 +204,24 @@ def _decompress(data: bytes, most_bytes: int) -> bytes:
         raise CodeObjectError(f"read bundle: it does not unpack to a bundle of the {size} bytes that are announced")
     if hashlib.md5(plain, usedforsecurity=False).digest()[:8] != digest.to_bytes(8, "little"):
         raise CodeObjectError("read bundle: content hash differs from the header's; the file is corrupt")
-    return bytes(plain)
+    return _Plain(bytes(plain))
 
 
-def _chunks(data: memoryview, method: str) -> Iterator[bytes]:
-    """`data` unpacked, piece by piece."""
+def _chunks(stream: bytes, method: int) -> Iterator[bytes]:
+    """A stream inflated, piece by piece."""
+    if method == ZSTD:
+        return zstd.chunks(stream)
+    if method == ZLIB:
+        return _zlib_chunks(stream)
+    raise CodeObjectError(f"read bundle: unknown compression method {method}; known: zlib, zstd")
+
+
+def _zlib_chunks(stream: bytes) -> Iterator[bytes]:
+    opened = zlib.decompressobj()
     try:
-        if method == "zlib":
-            yield from _zlib_chunks(data)
-        elif method == "zstd":
-            yield from _zstd_chunks(data)
-        else:
-            raise CodeObjectError(f"read bundle: unknown compression method {method}; known: zlib, zstd")
-    except CodeObjectError:
-        raise
-    except Exception as error:  # each zstd binding has its own error class
-        raise CodeObjectError(f"read bundle: {method} stream is corrupt ({error})") from None
-
-
-def _zlib_chunks(data: memoryview) -> Iterator[bytes]:
-    stream = zlib.decompressobj()
-    chunk = stream.decompress(data, _CHUNK_BYTES)
-    while chunk:
-        yield chunk
-        chunk = stream.decompress(stream.unconsumed_tail, _CHUNK_BYTES)
-
-
-def _zstd_chunks(data: memoryview) -> Iterator[bytes]:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        stream = zstd.ZstdDecompressor()
-        chunk = stream.decompress(data, _CHUNK_BYTES)
+        chunk = opened.decompress(stream, zstd.CHUNK_BYTES)
         while chunk:
             yield chunk
-            chunk = b"" if stream.eof else stream.decompress(b"", _CHUNK_BYTES)
-        return
-    try:
-        import zstandard
-    except ImportError:
-        raise CodeObjectError(
-            "read bundle: it is zstd-compressed and zstandard is missing; pip install rocmkern[zstd]"
-        ) from None
-    with zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).stream_reader(data) as reader:
-        while chunk := reader.read(_CHUNK_BYTES):
-            yield chunk
+            chunk = opened.decompress(opened.unconsumed_tail, zstd.CHUNK_BYTES)
+    except zlib.error as error:
+        raise CodeObjectError(f"read bundle: zlib stream is corrupt ({error})") from None
