@@ -43,12 +43,10 @@ from rocmkern.emulator.ir import AVX512_VARIABLE, host_features
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.machine import Entry, Machine
 from rocmkern.emulator.native import native
-from rocmkern.kernels import plans, plans_rows, plans_transpose
+from rocmkern.kernels import plans, plans_rows, plans_transpose, shipped
 from rocmkern.kernels.cache import get_kernel
-from rocmkern.kernels.files import code_objects
 from rocmkern.paths import CACHE_VARIABLE
 from rocmkern.runtime import Device
-from rocmkern.targets import TARGETS
 
 ROUNDS = 8
 WARM_UP = 10  # launches until everything hot is compiled
@@ -202,9 +200,7 @@ def _launch(machine: Machine, entry: Entry, arguments: Callable[[int, int, int],
 
 
 def _entry(machine: Machine, family: str, symbol: str) -> Entry:
-    names = machine.target, TARGETS[machine.target].generic or ""
-    (path,) = (p for n in names if n and (p := code_objects() / n / f"{family}.hsaco").exists())
-    return machine.load(path.read_bytes()).kernel(symbol)
+    return machine.load(shipped.code(family, machine.target)).kernel(symbol)
 
 
 def vector_work(target: str, family: str, symbol: str) -> float:

@@ -76,6 +76,10 @@ class BuildError(RocmkernError, RuntimeError):
     """A kernel source did not compile, or no compiler is there."""
 
 
+class StaleCodeObject(RocmkernError, RuntimeError):
+    """A code object was made of other sources, flags or declarations than those that lie beside it."""
+
+
 class IndexOutOfRange(RocmkernError, IndexError):
     """An index lies outside its axis, or there are more indices than axes."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocmkern.kernels import families, files
+from rocmkern.kernels import families, shipped
 from rocmkern.runtime import Function
 
 Executed = set[tuple[str, str]]
@@ -51,7 +51,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if not config.getoption("--kernel-coverage"):
         return
     terminalreporter.section("kernels executed from their shipped files")
-    for target, wanted in shipped().items():
+    for target, wanted in held().items():
         left = sorted(wanted - {symbol for at, symbol in _executed if at == target})
         done = len(wanted) - len(left)
         terminalreporter.line(
@@ -59,14 +59,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         )
 
 
-def shipped() -> dict[str, set[str]]:
+def held() -> dict[str, set[str]]:
     """The kernels that hsaco/ holds, by target."""
     found: dict[str, set[str]] = {}
     for family in families.families():
-        for path in sorted(files.code_objects().glob(f"*/{family.name}.hsaco")):
-            found.setdefault(path.parent.name, set()).update(family.by_symbol)
+        for target in shipped.pieces(family.name):
+            found.setdefault(target, set()).update(family.by_symbol)
     return found
 
 
 def missing() -> bool:
-    return any((target, symbol) not in _executed for target, wanted in shipped().items() for symbol in wanted)
+    return any((target, symbol) not in _executed for target, wanted in held().items() for symbol in wanted)

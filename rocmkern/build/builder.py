@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from attrs import frozen
 
-from rocmkern.build import compiled, manifest
-from rocmkern.build.manifest import Entry
+from rocmkern import codeobject
+from rocmkern.build import compiled
 from rocmkern.build.toolchain import Toolchain
-from rocmkern.errors import BuildError
-from rocmkern.kernels import files, sources
+from rocmkern.codeobject import Kernel
+from rocmkern.errors import BuildError, CodeObjectError, StaleCodeObject
+from rocmkern.kernels import files, shipped, sources
 from rocmkern.kernels.catalogue import Family
+from rocmkern.kernels.shipped import Origin
 from rocmkern.targets import file_name, is_ptx
 
 
 @frozen
 class Job:
-    """One file to build."""
+    """One code object to build."""
 
     family: Family
     target: str
@@ -30,104 +32,102 @@ class Job:
     def name(self) -> str:
         return f"{self.target}/{file_name(self.family.name, self.target)}"
 
-    @property
-    def output(self) -> Path:
-        return files.code_objects() / self.name
+
+def is_current(job: Job) -> bool:
+    """Whether the code object is there, whole, and of today's sources, flags and declarations."""
+    name = job.family.name
+    try:
+        origin = _held(job)
+        shipped.require_current(name, job.target, origin)
+    except (FileNotFoundError, CodeObjectError, StaleCodeObject):
+        return False
+    return origin is not None and origin.sources == sources.source_hash(name)
 
 
-def is_current(job: Job, entry: Entry | None) -> bool:
-    """True when the file is the one that the manifest describes and its sources are unchanged."""
-    return (
-        entry is not None
-        and job.output.exists()
-        and entry.source_hash == sources.source_hash(job.family.name)
-        and entry.sha256 == manifest.digest(job.output)
-    )
+def _held(job: Job) -> Origin | None:
+    """What a code object that can be read whole was made of."""
+    if is_ptx(job.target):
+        return shipped.ptx_origin(shipped.ptx_path(job.family.name, job.target).read_bytes())
+    piece = shipped.pieces(job.family.name).get(job.target)
+    return piece.origin if piece is not None and piece.entry.data else None
 
 
 def plan(families: Iterable[Family], targets: Iterable[str], *, force: bool = False) -> tuple[Job, ...]:
-    """The files that are missing or out of date, or all of them with `force`."""
-    entries = manifest.load()
-    jobs = [Job(family, target) for target in targets for family in families]
-    return tuple(job for job in jobs if force or not is_current(job, entries.get(job.name)))
+    """What is missing or out of date, or all of it with `force`."""
+    jobs = (Job(family, target) for target in targets for family in families)
+    return tuple(job for job in jobs if force or not is_current(job))
 
 
-def _ptx_rows(text: str) -> dict[str, tuple[int, ...]]:
-    return dict.fromkeys(re.findall(r"\.visible \.entry (\w+)\(", text), ())
+def spills(kernel: Kernel) -> bool:
+    """Whether registers spill to memory: a scalar register parked in a lane of a vector register costs no access."""
+    return bool(kernel.vgpr_spills or (kernel.sgpr_spills and kernel.private_size))
 
 
-def _check(job: Job, rows: dict[str, tuple[int, ...]]) -> None:
-    wanted, there = set(job.family.by_symbol), set(rows)
+def _check(job: Job, built: bytes) -> None:
+    if is_ptx(job.target):
+        there, spilling = set(re.findall(r"\.visible \.entry (\w+)\(", built.decode())), list[str]()
+    else:
+        kernels = codeobject.read(built).kernels
+        there, spilling = set(kernels), sorted(name for name, kernel in kernels.items() if spills(kernel))
+    wanted = set(job.family.by_symbol)
     if wanted != there:
         missing, extra = sorted(wanted - there)[:4], sorted(there - wanted)[:4]
         raise BuildError(f"build {job.name}: symbols differ from the catalogue; missing {missing}, not in it {extra}")
-    column = manifest.KERNEL_FIELDS.index("spills")
-    spilling = sorted(name for name, row in rows.items() if row and row[column])
     if spilling:
         raise BuildError(f"build {job.name}: registers spill in {', '.join(spilling[:4])}; make the kernel smaller")
 
 
-def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> Entry:
-    """Compiles one file, unless these very sources were compiled by these tools before, and describes it.
+def build(job: Job, toolchain: Toolchain, *, force: bool = False) -> int:
+    """Compiles one code object, unless these very sources were compiled by these tools before; its size in bytes.
 
-    Raises BuildError if the file does not hold what the catalogue says.
+    Raises BuildError if it does not hold what the catalogue says.
     """
     sources.require_rendered(job.family)
-    source_hash = sources.source_hash(job.family.name)
-    job.output.parent.mkdir(parents=True, exist_ok=True)
-    fresh = job.output.with_name(f".{job.output.name}.{os.getpid()}")
-    root = files.sources()
-    name = compiled.key(job.family.name, job.target, source_hash, toolchain)
-    try:
-        if force or not compiled.fetch(name, fresh):
-            toolchain.compile(root.parent, f"{root.name}/{job.family.name}.hip", job.target, fresh)
-            if sources.source_hash(job.family.name) != source_hash:
+    family, root = job.family.name, files.sources()
+    source_hash = sources.source_hash(family)
+    key = compiled.key(family, job.target, source_hash, toolchain)
+    with tempfile.TemporaryDirectory() as scratch:
+        fresh = Path(scratch, file_name(family, job.target))
+        if force or not compiled.fetch(key, fresh):
+            toolchain.compile(root.parent, f"{root.name}/{family}.hip", job.target, fresh)
+            if sources.source_hash(family) != source_hash:
                 raise BuildError(f"build {job.name}: its sources changed while it was compiled; build again")
-            compiled.keep(name, fresh)
-        rows = _ptx_rows(fresh.read_text()) if is_ptx(job.target) else manifest.kernel_rows(fresh.read_bytes())
-        _check(job, rows)
-        fresh.chmod(0o644)  # lld marks it executable, the cache of compiled files does not
-        sha256 = manifest.digest(fresh)
-        fresh.replace(job.output)
-    finally:
-        fresh.unlink(missing_ok=True)
-    return Entry(
-        target=job.target,
-        family=job.family.name,
-        sha256=sha256,
-        source_hash=source_hash,
+            compiled.keep(key, fresh)
+        built = fresh.read_bytes()
+    _check(job, built)
+    origin = Origin(
+        sources=source_hash,
+        catalogue=shipped.catalogue_hash(family),
+        flags=toolchain.flags(job.target),
         compiler=toolchain.compiler,
         library=toolchain.library(job.target),
-        flags=toolchain.flags(job.target),
-        kernels=dict(sorted(rows.items())),
     )
+    shipped.add(family, job.target, built, origin)
+    return len(built)
 
 
 def build_all(
-    jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: Callable[[Job], None], force: bool = False
+    jobs: Iterable[Job], toolchain: Toolchain, *, workers: int, done: Callable[[Job, int], None], force: bool = False
 ) -> None:
-    """Builds the jobs side by side and notes in the manifest what succeeded.
+    """Builds the jobs side by side; `done` hears of each that succeeds, with its size in bytes.
 
-    A file that fails does not stop the others; BuildError names all that failed.
+    One that fails does not stop the others; BuildError names all that failed.
     """
-    entries, failed = dict[str, Entry](), []
+    failed = []
     with ThreadPoolExecutor(workers) as pool:
         running = {pool.submit(build, job, toolchain, force=force): job for job in jobs}
         try:
             for future in as_completed(running):
                 job = running[future]
                 try:
-                    entry = future.result()
+                    nbytes = future.result()
                 except BuildError as error:
                     failed.append(str(error))
                     continue
-                if not is_ptx(job.target):
-                    entries[job.name] = entry
-                done(job)
+                done(job, nbytes)
         finally:
             for future in running:
                 future.cancel()
-            manifest.add(entries)
     if failed:
         raise BuildError("\n".join(failed))
 

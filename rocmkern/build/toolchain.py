@@ -11,30 +11,16 @@ import tempfile
 from collections.abc import Hashable
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Literal, Protocol
 
 from attrs import field, frozen
 
 from rocmkern.build import device_library
 from rocmkern.errors import BuildError
+from rocmkern.kernels import compile_flags
 from rocmkern.targets import is_ptx
 
 Name = Literal["auto", "hipcc", "zig"]
-
-_COMMON: Final = ("-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror")
-
-# From optimised bitcode to an object: nothing is optimised twice. Hoisting f64 coefficients out of the rolled loops
-# would cost a hundred registers, and spills on gfx90a.
-_TO_OBJECT: Final = ("-O3", "-Xclang", "-disable-llvm-passes", "-mllvm", "-disable-machine-licm")
-
-# CUDA's default fuses products and sums whatever the sources say. Loops that step a pointer for each operand would take
-# twice the registers.
-_TO_PTX: Final = ("-ffp-contract=on", "-mllvm", "-disable-lsr")
-
-
-def code_object_version(target: str) -> int:
-    """Generic targets exist since version 6; exact ones keep 5, which older runtimes load too."""
-    return 6 if target.endswith("generic") else 5
 
 
 class Toolchain(Hashable, Protocol):
@@ -43,7 +29,7 @@ class Toolchain(Hashable, Protocol):
     @property
     def identity(self) -> str: ...  # of these very files, without asking them
     @property
-    def compiler(self) -> str: ...  # what the manifest records, free of paths
+    def compiler(self) -> str: ...  # what is noted of a code object, free of paths
     def library(self, target: str) -> str: ...  # the device library, by content
     def flags(self, target: str) -> tuple[str, ...]: ...
     def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None: ...
@@ -93,8 +79,7 @@ class Hipcc:
         return next((line for line in lines if "clang version" in line), lines[0]).split("(")[0].strip()
 
     def flags(self, target: str) -> tuple[str, ...]:
-        version = f"-mcode-object-version={code_object_version(target)}"
-        return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON)
+        return compile_flags.hipcc(target)
 
     def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
         if is_ptx(target):
@@ -129,18 +114,7 @@ class Zig:
         return f"libdevice {_digest(found)}" if found else "none"
 
     def flags(self, target: str) -> tuple[str, ...]:
-        front = self._front_end(target)
-        return front if is_ptx(target) else (*front, "then", *_TO_OBJECT)
-
-    def _front_end(self, target: str) -> tuple[str, ...]:
-        common = ("--cuda-device-only", "--no-gpu-bundle-output", *_COMMON)
-        if is_ptx(target):
-            # No CUDA installation is looked at: its release would choose the PTX version.
-            feature = ("--cuda-path=/none", "--cuda-feature=+ptx80", "-nocudainc", "-nocudalib", "-S")
-            return ("-x", "cuda", f"--cuda-gpu-arch={target}", *feature, *common, *_TO_PTX)
-        version = f"-mcode-object-version={code_object_version(target)}"
-        where = ("-x", "hip", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", version, "-fuse-cuid=none")
-        return (*where, *common)
+        return compile_flags.zig(target)
 
     def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
         what = f"{source} for {target}"
@@ -149,19 +123,19 @@ class Zig:
             if is_ptx(target):
                 found = device_library.libdevice()
                 link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(found)] if found else []
-                _run([*clang, *self._front_end(target), *extra, *link, source, "-o", str(output)], root, what)
+                _run([*clang, *compile_flags.front_end(target), *extra, *link, source, "-o", str(output)], root, what)
                 _require_linked(output, what)
                 return
             bitcode, unlinked, controls = (str(Path(scratch) / n) for n in ("k.bc", "k.o", "controls.bc"))
             text = Path(scratch) / "controls.ll"
-            text.write_text(device_library.control_constants(target, code_object_version(target)))
+            text.write_text(device_library.control_constants(target, compile_flags.code_object_version(target)))
             amd = ["-target", "amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir"]
             _run([*clang, *amd, "-emit-llvm", "-c", str(text), "-o", controls], root, what)
             libraries = (str(device_library.ocml()), controls)
             link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
-            to_bitcode = [*self._front_end(target), *extra, "-emit-llvm", "-c", source, "-o", bitcode]
+            to_bitcode = [*compile_flags.front_end(target), *extra, "-emit-llvm", "-c", source, "-o", bitcode]
             _run([*clang, *to_bitcode, *link], root, what)
-            to_object = [*amd, f"-mcpu={target}", *_TO_OBJECT, "-c"]
+            to_object = [*amd, f"-mcpu={target}", *compile_flags.TO_OBJECT, "-c"]
             _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)
             _run([str(self.path), "ld.lld", "-shared", "--no-undefined", unlinked, "-o", str(output)], root, what)
 

@@ -53,7 +53,7 @@ def build(
     render: bool,
     force: bool,
 ) -> None:
-    """Compile kernels_hip/ to hsaco/<target>/<family>.hsaco, or your own FILES to <target>/<name>.hsaco.
+    """Compile kernels_hip/ into the bundles of hsaco/, or your own FILES to <target>/<name>.hsaco.
 
     Instances of tunable kernels that do not ship go to the user's cache, where operations find them: those that your
     tuned tables name, or all of the families and targets.
@@ -137,8 +137,8 @@ def _compile(
     with build_progress(console) as progress:
         task = progress.add_task(chosen.compiler, total=len(waiting))
 
-        def done(job: builder.Job) -> None:
-            progress.console.print(f"{job.name}  {job.output.stat().st_size / 1024:.0f} KiB")
+        def done(job: builder.Job, nbytes: int) -> None:
+            progress.console.print(f"{job.name}  {nbytes / 1024:.0f} KiB")
             progress.advance(task)
 
         builder.build_all(waiting, chosen, workers=jobs, done=done, force=force)

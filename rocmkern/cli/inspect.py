@@ -10,46 +10,39 @@ import attrs
 import click
 from rich.console import Console
 
-from rocmkern import codeobject, targets
+from rocmkern import targets
+from rocmkern.cli.code_file import CodeFile, parts
 from rocmkern.cli.output import console, json_option, print_json, size, table
 from rocmkern.codeobject import Argument, CodeObject, Kernel, metadata
-from rocmkern.codeobject.bundle import is_bundle
 from rocmkern.emulator.isa import decode
 from rocmkern.emulator.isa.text import instruction_text
 from rocmkern.errors import KernelNotFound, UnsupportedInstruction
 
 
 @click.command()
-@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("path", metavar="FILE|FAMILY", type=CodeFile())
 @click.option("--target", help="Of a bundle, the part for this device.")
 @click.option("--kernel", "name", help="Only this kernel, with its arguments.")
 @click.option("--asm", is_flag=True, help="Print the kernels' instructions instead.")
 @json_option
 def inspect(path: Path, target: str | None, name: str | None, asm: bool, as_json: bool) -> None:
-    """Show the kernels of a code object or offload bundle: arguments, registers, LDS, limits."""
+    """Show the kernels of a code object, offload bundle or family: arguments, registers, LDS, limits."""
     if asm and as_json:
         raise click.UsageError("--asm prints text; leave out --json")
-    data = path.read_bytes()
-    parts = _parts(data, target)
-    if name is not None and not any(name in part.kernels for part in parts):
-        held = ", ".join(sorted({kernel for part in parts for kernel in part.kernels})) or "none"
+    found = parts(path.read_bytes(), target)
+    if name is not None and not any(name in part.kernels for part in found):
+        held = ", ".join(sorted({kernel for part in found for kernel in part.kernels})) or "none"
         raise KernelNotFound(f"inspect: no kernel {name!r} in {path.name}; it has {held}")
     if asm:
-        for part in parts:
+        for part in found:
             _print_assembly(part, name)
         return
     if as_json:
-        print_json([_as_dict(part, name) for part in parts])
+        print_json([_as_dict(part, name) for part in found])
         return
     out = console()
-    for part in parts:
+    for part in found:
         _show(out, path, part, name)
-
-
-def _parts(data: bytes, target: str | None) -> list[CodeObject]:
-    if target is None and is_bundle(data):
-        return [codeobject.read(entry.data) for entry in codeobject.read_bundle(data) if entry.target and entry.data]
-    return [codeobject.read(data, target)]
 
 
 def _chosen(code: CodeObject, name: str | None) -> list[Kernel]:

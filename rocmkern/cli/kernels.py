@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from rocmkern.cli.output import console, json_option, print_json, size, table
-from rocmkern.kernels import families, files
+from rocmkern.kernels import families, files, shipped
 from rocmkern.kernels.catalogue import Family, KernelSpec, Parameter
 from rocmkern.kernels.tunable import Tunable, setting_name
 
 
-def _files(family: str) -> dict[str, Path]:
-    """The code objects of a family by target."""
-    return {path.parent.name: path for path in sorted(files.code_objects().glob(f"*/{family}.hsaco"))}
+def _sizes(family: str) -> dict[str, int]:
+    """The code objects of a family by target, in bytes."""
+    return {target: piece.entry.size for target, piece in shipped.pieces(family).items()}
 
 
 def _parameter(parameter: Parameter) -> str:
@@ -29,7 +27,7 @@ def _describe(family: Family) -> dict[str, object]:
     return {
         "family": family.name,
         "sentence": family.sentence,
-        "targets": {target: path.stat().st_size for target, path in _files(family.name).items()},
+        "targets": _sizes(family.name),
         "kernels": {kernel.symbol: _signature(kernel) for kernel in family.kernels},
     }
 
@@ -81,7 +79,6 @@ def _describe_settings(row: Tunable) -> dict[str, object]:
 
 
 def _row(family: Family) -> tuple[str, int, str, str, str]:
-    held = _files(family.name)
+    held = _sizes(family.name)
     built = ", ".join(held) or "nothing; run `rocmkern build`"
-    total = sum(path.stat().st_size for path in held.values())
-    return family.name, len(family.kernels), family.sentence, built, size(total)
+    return family.name, len(family.kernels), family.sentence, built, size(sum(held.values()))

@@ -7,21 +7,9 @@ import threading
 from attrs import define, field
 
 from rocmkern import targets
-from rocmkern.kernels import families, files, instance_files
+from rocmkern.kernels import families, instance_files, shipped
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.runtime.device import DeviceLike, open_device
-
-
-def code_object_path(family: str, arch: str) -> str:
-    """The packaged file of `family` that serves a device of `arch` best.
-
-    Raises ModuleNotShipped for an unknown family, TargetNotBuilt if no file of it fits.
-    """
-    families.family(family)
-    folder = files.code_objects()
-    pattern = targets.file_name(family, arch)
-    available = tuple(sorted(path.parent.name for path in folder.glob(f"*/{pattern}")))
-    return str(folder / targets.resolve(arch, available, family) / pattern)
 
 
 @define(eq=False)
@@ -51,7 +39,9 @@ class KernelCache:
         """The loaded code object of `family` on `device`."""
         module = self._modules.get((device, family))
         if module is None or module.is_closed:
-            module = self._modules[device, family] = Module.load(code_object_path(family, device.info.arch), device)
+            arch = device.info.arch
+            code, name = shipped.code(family, arch), targets.file_name(family, arch)
+            module = self._modules[device, family] = Module.load_data(code, device, name=name)
         return module
 
     def _load(self, family: str, symbol: str, device: Device) -> Function:

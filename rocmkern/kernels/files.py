@@ -20,5 +20,10 @@ def sources() -> Path:
 
 
 def code_objects() -> Path:
-    """The folder that holds `<target>/<family>.hsaco` and `MANIFEST.json`."""
+    """The folder that holds `<family>.hsaco` and, where PTX was built, `<target>/<family>.ptx`."""
     return _folder("hsaco")
+
+
+def is_checkout() -> bool:
+    """Whether the sources can have changed since the code objects were built: those of a wheel came with them."""
+    return not (_PACKAGE / "kernels_hip").is_dir()

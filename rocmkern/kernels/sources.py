@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from rocmkern.errors import BuildError
 from rocmkern.kernels import files
 from rocmkern.kernels.catalogue import Family
 
-_INCLUDE: Final = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_INCLUDE: Final = re.compile(rb'#[ \t]*include[ \t]+"([^"]+)"')  # one in a comment too: not to look where lines begin
 
 
 def instances_path(family: Family) -> Path:
@@ -58,25 +59,35 @@ def parts(name: str) -> tuple[Path, ...]:
 
 def with_includes(source: Path) -> tuple[Path, ...]:
     """A file and all that it includes by a quoted name from its folder or the package's, sorted by path."""
-    root = files.sources()
-    found: set[Path] = set()
-    waiting = [source]
-    while waiting:
-        path = waiting.pop().resolve()
-        if path in found or not path.exists():  # a compiler's own header, or one that it will miss
-            continue
-        found.add(path)
-        named = _INCLUDE.findall(path.read_text(errors="replace"))
-        waiting += [path.parent / name if (path.parent / name).exists() else root / name for name in named]
-    return tuple(sorted(found))
+    return tuple(sorted(map(Path, _contents(source))))
 
 
 def source_hash(name: str) -> str:
     """SHA-256 over the names and contents of all parts: equal sources in two checkouts give the same hash."""
-    root = files.sources().resolve()
+    root = os.path.realpath(files.sources()) + os.sep
     digest = hashlib.sha256()
-    for path in parts(name):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+    for path, content in sorted(_contents(source_path(name)).items(), key=lambda item: item[0].split(os.sep)):
+        digest.update(f"{path.removeprefix(root)}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+def _contents(source: Path) -> dict[str, bytes]:
+    """The same files by path. Plain strings, since this is asked while a program loads kernels."""
+    root = os.path.realpath(files.sources())
+    found: dict[str, bytes] = {}
+    waiting = [os.path.realpath(source)]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        try:
+            with open(path, "rb") as opened:
+                content = found[path] = opened.read()
+        except FileNotFoundError:  # a compiler's own header, or one that it will miss
+            continue
+        for name in map(os.fsdecode, _INCLUDE.findall(content)):
+            beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+            is_beside = beside in found or os.path.exists(beside)
+            waiting.append(beside if is_beside else os.path.normpath(os.path.join(root, name)))
+    return found

@@ -11,16 +11,18 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from rocmkern.build import builder, compiled, device_library, manifest, toolchain
-from rocmkern.build.manifest import Entry
+from rocmkern import codeobject
+from rocmkern.build import builder, compiled, device_library, toolchain
 from rocmkern.cli import main
+from rocmkern.codeobject import CodeObject
 from rocmkern.errors import BuildError
-from rocmkern.kernels import families, files, sources
+from rocmkern.kernels import families, files, shipped, sources
 from rocmkern.kernels.catalogue import Family
+from rocmkern.kernels.shipped import Origin
 
 TARGET = "gfx1100"
 AFFINE = families.family("affine")
-NOTED = Entry("gfx942", "other", "", "", "", "", (), {})
+NOTED = Origin("", "", (), "", "")
 
 
 @pytest.fixture
@@ -34,15 +36,15 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
 
 
-def test_build_makes_the_file_and_its_entry_then_keeps_it(checkout: Path) -> None:
+def test_build_makes_a_bundle_and_then_keeps_it(checkout: Path) -> None:
     """The second run compiles nothing; a changed header makes it compile again."""
     runner = CliRunner()
     first = runner.invoke(main, ["build", "--family", "affine", "--target", TARGET, "--toolchain", "zig"])
     assert first.exit_code == 0, first.output
     assert f"{TARGET}/affine.hsaco" in first.output
-    entry = manifest.load()[f"{TARGET}/affine.hsaco"]
-    assert entry.sha256 == manifest.digest(checkout / "hsaco" / TARGET / "affine.hsaco")
-    assert set(entry.kernels) == set(AFFINE.by_symbol)
+    piece = shipped.pieces("affine")[TARGET]
+    assert piece.origin is not None and piece.origin.sources == sources.source_hash("affine")
+    assert set(codeobject.read(piece.entry.data).kernels) == set(AFFINE.by_symbol)
     second = runner.invoke(main, ["build", "--family", "affine", "--target", TARGET])
     assert second.output == "everything is up to date\n"
     header = checkout / "kernels_hip" / "include" / "types.hpp"
@@ -50,14 +52,30 @@ def test_build_makes_the_file_and_its_entry_then_keeps_it(checkout: Path) -> Non
     assert [job.name for job in builder.plan([AFFINE], [TARGET])] == [f"{TARGET}/affine.hsaco"]
 
 
-def test_damaged_file_is_built_again(checkout: Path) -> None:
-    """A file that is not the one the manifest describes does not count as built. Entries of other builds stay."""
-    job, other = builder.Job(AFFINE, TARGET), {"gfx942/other.hsaco": NOTED}
-    builder.build_all([job], toolchain.detect("zig"), workers=1, done=lambda job: manifest.add(other))
-    assert manifest.load().keys() == {*other, job.name}
+def test_damaged_bundle_is_built_again(checkout: Path) -> None:
+    """One that can't be read whole does not count as built; the next build replaces it."""
+    job, zig = builder.Job(AFFINE, TARGET), toolchain.detect("zig")
+    builder.build_all([job], zig, workers=1, done=lambda job, nbytes: None)
     assert builder.plan([AFFINE], [TARGET]) == ()
-    job.output.write_bytes(job.output.read_bytes()[:-1])
+    path = shipped.path("affine")
+    path.write_bytes(path.read_bytes()[:-9] + bytes(9))
     assert builder.plan([AFFINE], [TARGET]) == (job,)
+    builder.build(job, zig)
+    assert builder.plan([AFFINE], [TARGET]) == ()
+
+
+def test_builds_of_targets_share_a_bundle(checkout: Path) -> None:
+    """Each brings its code object and leaves the others' as they were."""
+    images = {target: f"code for {target}".encode() * 1000 for target in ("gfx942", "gfx90a", "gfx1100", "gfx1201")}
+
+    def add(target: str) -> None:
+        shipped.add("affine", target, images[target], NOTED)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, images))
+    held = shipped.pieces("affine")
+    assert {target: piece.entry.data for target, piece in held.items()} == images
+    assert {piece.origin for piece in held.values()} == {NOTED}
 
 
 def test_same_sources_are_compiled_once(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,14 +83,19 @@ def test_same_sources_are_compiled_once(checkout: Path, monkeypatch: pytest.Monk
     calls = []
     compile_ = toolchain.Zig.compile
     monkeypatch.setattr(toolchain.Zig, "compile", lambda *a, **k: (calls.append(a[2]), compile_(*a, **k))[1])
-    job, zig = builder.Job(AFFINE, TARGET), toolchain.detect("zig")
-    first = builder.build(job, zig)
-    job.output.unlink()
-    assert builder.build(job, zig) == first and len(calls) == 1
-    assert builder.build(job, zig, force=True) == first and len(calls) == 2
+    job, zig, path = builder.Job(AFFINE, TARGET), toolchain.detect("zig"), shipped.path("affine")
+    builder.build(job, zig)
+    first = path.read_bytes()
+    path.unlink()
+    builder.build(job, zig)
+    assert path.read_bytes() == first and len(calls) == 1
+    builder.build(job, zig, force=True)
+    assert path.read_bytes() == first and len(calls) == 2
+    code = shipped.pieces("affine")[TARGET].entry.data
     header = checkout / "kernels_hip" / "include" / "types.hpp"
     header.write_text(header.read_text() + "// more\n")
-    assert builder.build(job, zig).sha256 == first.sha256 and len(calls) == 3
+    builder.build(job, zig)
+    assert shipped.pieces("affine")[TARGET].entry.data == code and len(calls) == 3
 
 
 def test_compiler_error_is_shown(checkout: Path) -> None:
@@ -94,15 +117,14 @@ def test_warnings_are_errors(checkout: Path) -> None:
 
 def test_spilling_kernel_is_refused(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Registers in scratch memory would cost more than the kernel saves."""
-    read = manifest.kernel_rows
-    column = manifest.KERNEL_FIELDS.index("spills")
+    read = codeobject.read
 
-    def spilling(image: bytes) -> dict[str, tuple[int, ...]]:
-        rows = read(image)
-        row = rows["affine_f64"]
-        return rows | {"affine_f64": (*row[:column], 3, *row[column + 1 :])}
+    def spilling(data: bytes) -> CodeObject:
+        found = read(data)
+        kernel = evolve(found.kernels["affine_f64"], vgpr_spills=3)
+        return evolve(found, kernels=found.kernels | {"affine_f64": kernel})
 
-    monkeypatch.setattr(manifest, "kernel_rows", spilling)
+    monkeypatch.setattr(codeobject, "read", spilling)
     with pytest.raises(BuildError, match="registers spill in affine_f64; make the kernel smaller"):
         builder.build(builder.Job(AFFINE, TARGET), toolchain.detect("zig"))
 
@@ -134,12 +156,15 @@ def test_missing_source_is_named(checkout: Path) -> None:
 
 
 def test_ptx_of_the_same_sources(checkout: Path) -> None:
-    """sm_90 gives PTX with the same kernels; the manifest of shipped files stays as it was."""
+    """sm_90 gives PTX with the same kernels, in a file of its own that says in its last line what it was made of."""
     job = builder.Job(AFFINE, "sm_90")
-    builder.build_all([job], toolchain.detect("zig"), workers=1, done=lambda job: None)
-    text = job.output.read_text()
+    assert builder.plan([AFFINE], ["sm_90"]) == (job,)
+    builder.build_all([job], toolchain.detect("zig"), workers=1, done=lambda job, nbytes: None)
+    text = (checkout / "hsaco" / "sm_90" / "affine.ptx").read_text()
     assert all(f".entry {symbol}(" in text for symbol in AFFINE.by_symbol)
-    assert manifest.load() == {}
+    assert sources.source_hash("affine") in text.splitlines()[-1]
+    assert not shipped.path("affine").exists()
+    assert builder.plan([AFFINE], ["sm_90"]) == ()
 
 
 def test_ptx_moves_selected_rows_through_registers(checkout: Path) -> None:
@@ -192,20 +217,6 @@ def test_control_constants_name_the_target(target: str, number: int) -> None:
     assert f"@__oclc_ISA_version = linkonce_odr hidden addrspace(4) constant i32 {number}\n" in text
     assert f"@__oclc_wavefrontsize64 = linkonce_odr hidden addrspace(4) constant i8 {int('gfx9' in target)}\n" in text
     assert "@__oclc_daz_opt = linkonce_odr hidden addrspace(4) constant i8 0\n" in text
-
-
-def test_builds_in_one_checkout_note_their_files_beside_each_other(checkout: Path) -> None:
-    """What one noted while another built is still in the manifest."""
-    entries = {f"gfx942/{n}.hsaco": evolve(NOTED, family=str(n)) for n in range(40)}
-
-    def note(worker: int) -> None:
-        for n in range(worker, 40, 4):
-            name = f"gfx942/{n}.hsaco"
-            manifest.add({name: entries[name]})
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(note, range(4)))
-    assert manifest.load() == entries
 
 
 def test_damaged_kept_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,15 +18,16 @@ print(float(rk.sum(rk.softmax(x))))
 
 
 def test_wheel_holds_its_kernels_and_runs_from_elsewhere(tmp_path: Path) -> None:
-    """Under 25 MB; unpacked into an empty folder it computes from there, not from the checkout."""
+    """Under 15 MB; unpacked into an empty folder it computes from there, not from the checkout."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("rocmkern-*.whl")
-    assert wheel.stat().st_size < 25_000_000
+    assert wheel.stat().st_size < 15_000_000
     folder = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
-    assert len(list(folder.glob("rocmkern/hsaco/*/*.hsaco"))) == len(list(ROOT.glob("hsaco/gfx*/*.hsaco")))
+    bundles = [path.name for path in sorted(folder.glob("rocmkern/hsaco/*.hsaco"))]
+    assert bundles == sorted(path.name for path in ROOT.glob("hsaco/*.hsaco"))
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=environment, capture_output=True, text=True

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from rocmkern.cli import main
 from rocmkern.kernels import families
-from rocmkern.targets import TARGETS
+from rocmkern.targets import BUILT, TARGETS
 from tests import samples
 from tests.hip_double import Double
 
@@ -98,6 +98,32 @@ def test_inspect_shows_all_of_a_bundle_or_one_part(tmp_path: Path) -> None:
     assert part["target"] == "gfx10-3-generic"
 
 
+def test_a_family_stands_for_its_bundle(tmp_path: Path) -> None:
+    """inspect shows what the package's bundle holds, extract writes it as plain files."""
+    found = json.loads(output("inspect", "affine", "--json"))
+    assert [part["target"] for part in found] == sorted(BUILT)
+    shown = output("extract", "affine", "--out", str(tmp_path))
+    for part in found:
+        path = tmp_path / part["target"] / "affine.hsaco"
+        assert str(path) in shown
+        (plain,) = json.loads(output("inspect", str(path), "--json"))
+        assert plain == part and path.stat().st_size == part["bytes"]
+
+
+def test_extract_writes_the_part_of_a_device(tmp_path: Path) -> None:
+    """Of a bundle that anybody made, under the target's name."""
+    image = samples.compile_hip(samples.ADD, "gfx10-3-generic")
+    path = tmp_path / "both.hipfb"
+    triple = "hipv4-amdgcn-amd-amdhsa--"
+    path.write_bytes(
+        samples.bundle({triple + "gfx10-3-generic": image, triple + "gfx942": samples.compile_hip(samples.ADD)})
+    )
+    output("extract", str(path), "--target", "gfx1030", "--out", str(tmp_path / "plain"))
+    (written,) = (path for path in (tmp_path / "plain").rglob("*") if path.is_file())
+    assert written == tmp_path / "plain" / "gfx10-3-generic" / "both.hipfb"
+    assert written.read_bytes() == image
+
+
 def test_inspect_disassembles(sample: Path) -> None:
     """--asm prints each kernel's instructions to its end."""
     lines = output("inspect", str(sample), "--asm", "--kernel", "store_one").splitlines()
@@ -113,6 +139,8 @@ def test_inspect_disassembles(sample: Path) -> None:
         (("inspect", "{sample}", "--kernel", "nope"), 1, "no kernel 'nope' in sample.hsaco; it has add_f32, store_one"),
         (("inspect", "{sample}", "--target", "gfx1030"), 1, "holds code for gfx942, the device is gfx1030"),
         (("inspect", __file__), 1, "no ELF and no offload bundle"),
+        (("extract", "{sample}", "--target", "gfx1030"), 1, "holds code for gfx942, the device is gfx1030"),
+        (("extract", "affin"), 2, "'affin' does not exist"),
         (("inspect", "/nowhere"), 2, "'/nowhere' does not exist"),
         (("kernels", "affin"), 1, "no kernel family 'affin'; there are affine"),
         (("kernel",), 2, "No such command 'kernel'"),
@@ -144,6 +172,6 @@ def test_a_program_fails_as_under_python(tmp_path: Path) -> None:
 def test_help_names_every_command() -> None:
     """Each with a sentence."""
     shown = output("--help")
-    for name in ("build", "info", "inspect", "kernels"):
+    for name in ("build", "extract", "info", "inspect", "kernels"):
         line = next(line for line in shown.splitlines() if line.strip().startswith(name))
         assert len(line.split()) > 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +15,12 @@ from rocmkern.emulator.isa.decode import BY_GENERATION, COMMON
 from rocmkern.emulator.isa.table import CDNA, ISAS
 from rocmkern.emulator.isa.target import target
 from rocmkern.errors import UnsupportedInstruction
+from rocmkern.kernels import families, shipped
 from rocmkern.targets import BUILT
 from tests.emulator.llvm_disassembler import Disassembler
 from tests.samples import compile_hip
 
 SAMPLES_PER_ENCODING = 200
-HSACO = Path(__file__).parents[2] / "hsaco"
 GRAPHICS = ("v_interp_", "ds_gws_", "lds_param_", "lds_direct_", "ds_param_", "ds_direct_")
 # LLVM spells these immediates in words; the decoder shows the number
 CODED_IMMEDIATE = ("s_delay_alu", "s_waitcnt_depctr", "s_wait_alu", "s_sendmsg", "s_version", "s_set_gpr_idx_")
@@ -186,15 +185,15 @@ def test_compiled_code_decodes_as_llvm_says(arch: str, llvm: Disassembler) -> No
     assert assert_decodes_as_llvm_says(COMPILED[arch], code_object, llvm) > 200
 
 
-SHIPPED = sorted(path for path in HSACO.glob("*/*.hsaco") if path.parent.name in BUILT)
+SHIPPED = [(family, target) for target in BUILT for family in families.names()]
 FAMILY = {"gfx10-3-generic": "gfx10", "gfx11-generic": "gfx11", "gfx12-generic": "gfx12", "gfx942": "gfx940"}
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_shipped_code_decodes_as_llvm_says(path: Path, llvm: Disassembler) -> None:
-    """Every instruction of every shipped file."""
-    isa = FAMILY.get(path.parent.name, path.parent.name)
-    assert assert_decodes_as_llvm_says(isa, codeobject.read(path.read_bytes()), llvm) > 0
+@pytest.mark.parametrize(("family", "target"), SHIPPED)
+def test_shipped_code_decodes_as_llvm_says(family: str, target: str, llvm: Disassembler) -> None:
+    """Every instruction of every shipped code object."""
+    code_object = codeobject.read(shipped.pieces(family)[target].entry.data)
+    assert assert_decodes_as_llvm_says(FAMILY.get(target, target), code_object, llvm) > 0
 
 
 def test_unknown_instructions_name_pc_and_words() -> None:

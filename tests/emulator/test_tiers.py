@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from rocmkern.emulator.machine import Entry, Loaded
-from rocmkern.kernels.files import code_objects
+from rocmkern.kernels import shipped
 from tests.emulator.device import machine
 
-FOLDERS = {"gfx90a": "gfx90a", "gfx942": "gfx942", "gfx1030": "gfx10-3-generic", "gfx1100": "gfx11-generic"}
+TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100")
 FAMILIES = ("unary", "binary")
 SAMPLE = 2  # kernels of a family and target in each run; the slow test takes them all
 COUNT = 3000
@@ -29,7 +29,7 @@ FLOATS = {
 
 @cache
 def module(target: str, family: str) -> Loaded:
-    return machine(target).load((code_objects() / FOLDERS[target] / f"{family}.hsaco").read_bytes())
+    return machine(target).load(shipped.code(family, target))
 
 
 def kernels(target: str, family: str) -> list[str]:
@@ -71,7 +71,7 @@ def compare(target: str, family: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("target", FOLDERS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_tiers_agree_on_a_sample(target: str, family: str) -> None:
     """Random bit patterns through a few kernels, in tier 0 and compiled, give equal bits (any NaN equals any other)."""
     for name in random.Random(target + family).sample(kernels(target, family), SAMPLE):
@@ -80,7 +80,7 @@ def test_tiers_agree_on_a_sample(target: str, family: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("target", FOLDERS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_tiers_agree_on_every_kernel(target: str, family: str) -> None:
     """The same for all of them."""
     for name in kernels(target, family):

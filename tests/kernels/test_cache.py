@@ -11,7 +11,7 @@ import pytest
 import rocmkern as rk
 from rocmkern import targets
 from rocmkern.errors import ArgumentError, ClosedError, KernelNotFound, ModuleNotShipped, TargetNotBuilt
-from rocmkern.kernels import cache, files
+from rocmkern.kernels import cache, files, shipped
 from rocmkern.kernels.cache import KernelCache
 from rocmkern.ops import prepared
 from rocmkern.ops.launch import kernel
@@ -59,7 +59,7 @@ def test_a_closed_default_device_is_opened_again(monkeypatch: pytest.MonkeyPatch
 def test_second_request_is_answered_from_the_cache(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same function, and no file is looked for again."""
     first = rk.get_kernel("affine", "affine_f16", device)
-    monkeypatch.setattr(cache, "code_object_path", None)
+    monkeypatch.setattr(cache, "shipped", None)
     assert rk.get_kernel("affine", "affine_f16", device) is first
     assert rk.get_kernel("affine", "affine_f64", device).module is first.module
 
@@ -165,9 +165,10 @@ def test_unshipped_arch_on_hip(double: Double) -> None:
 
 def test_file_of_another_build_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A code object whose kernel has other arguments than the catalogue's is refused when the kernel is asked for."""
-    folder = tmp_path / "gfx942"
-    folder.mkdir()
-    (folder / "affine.hsaco").write_bytes(samples.compile_hip("KERNEL void affine_f32(unsigned n, float *out) {}"))
+    origin = shipped.pieces("affine")["gfx942"].origin
+    assert origin is not None
     monkeypatch.setattr(files, "code_objects", lambda: tmp_path)
+    other = samples.compile_hip("KERNEL void affine_f32(unsigned n, float *out) {}")
+    shipped.add("affine", "gfx942", other, origin)
     with pytest.raises(ValueError, match="affine_f32 has 2 arguments in the file, its signature 7; rebuild the file"):
         KernelCache().function("affine", "affine_f32", rk.Device("emulator:gfx942"))
