@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
+from rocmkern.codeobject import MOST_BYTES
 from rocmkern.dtypes import DType
 from rocmkern.errors import GgufError
 from rocmkern.kernels.block_formats import BlockFormat
@@ -65,16 +66,17 @@ class GgufFile(Mapping[str, GgufTensor]):
         return len(self.tensors)
 
 
-def load_gguf(path: str | os.PathLike[str]) -> GgufFile:
+def load_gguf(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> GgufFile:
     """The tensors and metadata of a GGUF file. It stays open, and of its tensors only those that are used get read.
 
     Raises GgufError (a ValueError) naming what is wrong where: a truncated or corrupt file, a tensor type that has no
-    kernels here, a row that its type's blocks don't divide, tensors that share bytes.
+    kernels here, a row that its type's blocks don't divide, tensors that share bytes, metadata that takes more than
+    `most_bytes` of memory beyond its size in the file.
     """
     where = Path(path)
     try:
         source = Source.opened(where)
-        header = read_header(source)
+        header = read_header(source, most_bytes)
     except ValueError as error:
         raise GgufError(f"load_gguf {where.name}: {error}; get the file again or convert it anew") from error
     tensors = {

@@ -43,8 +43,11 @@ _LARGEST_SHAPE: Final = 1 << 59  # values, counted as if no side was 0: what Num
 _SCALARS: Final[dict[int, str]] = {
     0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d",
 }  # fmt: skip
+_ROWS: Final = {code: struct.Struct(f"<{code}") for code in _SCALARS.values()}
 _STRING, _ARRAY = 8, 9
 _LENGTH_BYTES: Final = 8
+_POINTER_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 8, 40, 64  # of objects in a list: known ones, numbers, empty texts
+_LARGEST_LETTER: Final = 4
 
 
 @define(eq=False)
@@ -91,9 +94,11 @@ class Header:
 
     file: BinaryIO
     size: int
+    most_bytes: int  # that metadata may take beyond its size in the file
     metadata: dict[str, Any] = field(init=False, factory=dict)
     tensors: list[Place] = field(init=False)
-    _position: int = 0
+    _position: int = field(init=False, default=0)
+    _taken: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         if self._take(4) != MAGIC:
@@ -130,12 +135,22 @@ class Header:
         if nbytes > left:
             raise ValueError(f"{nbytes} bytes should follow byte {self._position}, {left} do: it is truncated")
 
+    def _take_memory(self, nbytes: int) -> None:
+        """Counts what an object takes, with the bytes that it is made from."""
+        self._taken += nbytes
+        if self._taken > self._position + self.most_bytes:
+            raise ValueError(
+                f"the first {self._position} bytes of metadata take {self._taken} as Python's objects, "
+                f"{self.most_bytes} more are the most; if you trust the file, load it with a larger most_bytes="
+            )
+
     def _number(self, code: str) -> Any:
-        row = struct.Struct(f"<{code}")
+        row = _ROWS[code]
         return row.unpack(self._take(row.size))[0]
 
     def _text(self) -> str:
         data = self._take(self._number("Q"))
+        self._take_memory(len(data) * (1 + (1 if data.isascii() else _LARGEST_LETTER)))
         try:
             return data.decode()
         except UnicodeDecodeError:
@@ -159,10 +174,12 @@ class Header:
         kind, count = self._number("I"), self._number("Q")
         if kind == _STRING:
             self._require(count * _LENGTH_BYTES)
+            self._take_memory(count * _TEXT_BYTES)
             self.metadata[key] = [self._text() for _ in range(count)]
         elif kind in _SCALARS:
             item = np.dtype(f"<{_SCALARS[kind]}")
             data = self._take(count * item.itemsize)
+            self._take_memory(len(data) + count * (_POINTER_BYTES if item.itemsize == 1 else _NUMBER_BYTES))
             self.metadata[key] = np.frombuffer(data, item).tolist()
         else:
             raise ValueError(f"an array of value type {kind} at byte {at}; known are scalars and strings")
@@ -221,8 +238,8 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 
-def read_header(source: Source) -> Header:
+def read_header(source: Source, most_bytes: int) -> Header:
     """Raises ValueError that says what is wrong where."""
     with os.fdopen(os.dup(source.descriptor), "rb") as file:
         file.seek(0)
-        return Header(file, source.size)
+        return Header(file, source.size, most_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rocmkern.codeobject import MOST_BYTES
 from rocmkern.dtypes import bfloat16, float32
 from rocmkern.errors import GgufError
 from rocmkern.kernels.block_formats import FORMATS, BlockFormat
@@ -101,7 +103,7 @@ def test_a_file_cut_while_its_header_is_read_is_an_error(sample: Path) -> None:
     source = Source.opened(sample)
     os.truncate(sample, 40)
     with pytest.raises(ValueError, match="it ends at 40 by now"):
-        read_header(source)
+        read_header(source, 0)
 
 
 def test_no_descriptor_is_left_open(sample: Path) -> None:
@@ -304,6 +306,41 @@ def test_a_missing_file_is_pythons_own_error(tmp_path: Path) -> None:
     """No file: FileNotFoundError, as open() says it."""
     with pytest.raises(FileNotFoundError):
         load_gguf(tmp_path / "none.gguf")
+
+
+COSTLY = {
+    "words": key(9, struct.pack("<IQ", 8, 3 << 19) + bytes(12 << 20)),
+    "numbers": key(9, struct.pack("<IQ", 2, 1 << 21) + b"ab" * (1 << 21)),
+    "bytes": key(9, struct.pack("<IQ", 0, 10 << 20) + bytes(10 << 20)),
+    "letters": key(8, struct.pack("<Q", 30 << 20) + "😀".encode() + b"a" * ((30 << 20) - 4)),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_metadata_takes_memory_by_its_size(name: str, tmp_path: Path) -> None:
+    """What becomes much larger as Python's objects is refused before it does, unless one asks for it."""
+    path = tmp_path / "costly.gguf"
+    path.write_bytes(COSTLY[name])
+    tracemalloc.start()
+    try:
+        with pytest.raises(GgufError, match=r"bytes of metadata take \d+ as Python's objects, 67108864 more"):
+            load_gguf(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < MOST_BYTES + len(COSTLY[name])
+    assert len(load_gguf(path, most_bytes=1 << 30).metadata["k"]) >= 1 << 20
+
+
+def test_both_readers_say_the_same(sample: Path) -> None:
+    """The gguf package's reader finds the same tensors and metadata in a file."""
+    ours, theirs = load_gguf(sample), gguf.GGUFReader(sample)
+    assert {t.name: (t.tensor_type.value, bytes(t.data)) for t in theirs.tensors} == {
+        name: (next(n for n, kind in KINDS.items() if kind is t.kind), t.data.tobytes()) for name, t in ours.items()
+    }
+    assert [tuple(map(int, reversed(t.shape))) for t in theirs.tensors] == [t.shape for t in ours.values()]
+    known = {name: f.contents() for name, f in theirs.fields.items() if not name.startswith("GGUF.")}
+    assert ours.metadata == known
 
 
 def test_tensors_that_share_bytes_are_refused(tmp_path: Path) -> None:
