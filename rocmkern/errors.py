@@ -68,6 +68,10 @@ class BarrierDeadlock(KernelTimeout):
     """Waves of a workgroup wait at a barrier that another one of its waves never reached."""
 
 
+class KernelAborted(RocmkernError, RuntimeError):
+    """A kernel ended itself: an assert failed, or it executed a trap."""
+
+
 class UnsupportedInstruction(RocmkernError, NotImplementedError):
     """The emulator met an instruction it does not know."""
 
@@ -78,6 +82,10 @@ class BuildError(RocmkernError, RuntimeError):
 
 class StaleCodeObject(RocmkernError, RuntimeError):
     """A code object was made of other sources, flags or declarations than those that lie beside it."""
+
+
+class CompileWarning(UserWarning):
+    """The compiler warns of something in a source that it compiled."""
 
 
 class IndexOutOfRange(RocmkernError, IndexError):

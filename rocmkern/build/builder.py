@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import frozen
 
 from rocmkern import codeobject
-from rocmkern.build import compiled
+from rocmkern.build import compiled, hip_source
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.codeobject import Kernel
 from rocmkern.errors import BuildError, CodeObjectError, StaleCodeObject
@@ -132,10 +132,12 @@ def build_all(
         raise BuildError("\n".join(failed))
 
 
-def build_file(source: Path, target: str, output: Path, toolchain: Toolchain) -> None:
-    """Compiles a HIP source outside of the package, with the package's headers on its include path.
+def build_file(source: Path, target: str, output: Path, toolchain: Toolchain, options: tuple[str, ...] = ()) -> str:
+    """Compiles a HIP or CUDA source outside of the package, with the package's headers on its include path; the
+    compiler's warnings.
 
     Raises BuildError with the compiler's messages.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
-    toolchain.compile(source.parent.resolve(), source.name, target, output.resolve(), (f"-I{files.sources()}",))
+    extra = (f"-I{files.sources()}", *hip_source.flags_for(source), *options)
+    return toolchain.compile(source.parent.resolve(), source.name, target, output.resolve(), extra)

@@ -49,7 +49,7 @@ class Hiprtc:
     def flags(self, target: str) -> tuple[str, ...]:
         return (f"--offload-arch={target}", *_FLAGS)
 
-    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> str:
         """Raises BuildError with the compiler's log."""
         text = (root / source).read_bytes()
         program = _check("hiprtcCreateProgram", text, source.encode(), 0, None, None)
@@ -60,6 +60,7 @@ class Hiprtc:
                 log = self._bytes(program, "hiprtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
                 raise BuildError(f"build {source} for {target}: hiprtc answers {status.name}\n{log.strip()}")
             output.write_bytes(self._bytes(program, "hiprtcGetCode"))
+            return self._bytes(program, "hiprtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
         finally:
             _check("hiprtcDestroyProgram", program.createRef())
 

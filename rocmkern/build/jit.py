@@ -5,35 +5,45 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from rocmkern import private_files, targets
-from rocmkern.build import hiprtc, toolchain
+from rocmkern.build import hip_source, hiprtc
 from rocmkern.build.toolchain import Toolchain
 from rocmkern.disk_cache import DiskCache
-from rocmkern.errors import BuildError, ConfigError
+from rocmkern.errors import BuildError, CompileWarning, ConfigError
 from rocmkern.kernels import files
 from rocmkern.runtime import Module
 from rocmkern.runtime.device import DeviceLike, open_device
 
+_OUR_HEADER: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"include/', re.MULTILINE)
+
 
 def compile(
-    source: str, *, device: DeviceLike = None, target: str | None = None, name: str = "kernel",
+    source: str | os.PathLike[str], *, device: DeviceLike = None, target: str | None = None, name: str = "kernel",
     options: Sequence[str] = (),
 ) -> Module:  # fmt: skip
-    """The module of a HIP source on a device (the default one), compiled for its target or the `target` named.
+    """The module of a HIP or CUDA source, a text or a path, on a device (the default one), for its target or the one
+    named.
 
-    The source can include the package's headers (`#include "include/device.hpp"`). What was compiled once is kept in
-    the user's cache by source, options, target and compiler, not by headers of folders that `options` name; several
-    processes may ask for it at once, and one compiles. Needs ROCm, whose run-time compiler does it, or the `build`
-    extra. Raises BuildError with the compiler's log and the numbered source, ConfigError (a ValueError) for a `name`
-    that is no identifier.
+    The source is written as for ROCm or CUDA, whose headers are here (`docs/hip.md`); a text needs to include none. It
+    may include the package's own as well (`#include "include/device.hpp"`). What was compiled once is kept in the
+    user's cache by source, headers in quotes, options, target and compiler; several processes may ask for it at once,
+    and one compiles. Needs ROCm, whose run-time compiler does it, or the `build` extra. Warns with CompileWarning of
+    what the compiler warns of. Raises BuildError with its log and the numbered source, ConfigError (a ValueError) for
+    a `name` that is no identifier, FileNotFoundError.
     """
-    texts = {"source": source, "name": name, "target": "" if target is None else target}
+    if isinstance(source, str) and _is_path(source):
+        source = Path(source)
+    texts = {"name": name, "target": "" if target is None else target}
+    texts |= {} if isinstance(source, os.PathLike) else {"source": source}
     for what, text in texts.items():
         if not isinstance(text, str):
             raise ConfigError(f"compile: {what} {text!r} is no string; give one")
@@ -42,14 +52,26 @@ def compile(
     if not name.isidentifier():
         raise ConfigError(f"compile: name {name!r} is no identifier; use letters, digits and _")
     place = open_device(device)
-    code = compiled(source, place.info.target if target is None else target, name=name, options=tuple(options))
+    target = place.info.target if target is None else target
+    code = compiled(
+        Path(source) if isinstance(source, os.PathLike) else source, target, name=name, options=tuple(options)
+    )
     return Module.load_data(code, place)
 
 
-def compiled(source: str, target: str, *, name: str = "kernel", options: tuple[str, ...] = ()) -> bytes:
+def _is_path(source: str) -> bool:
+    return "\n" not in source and source.endswith((".hip", ".cu", ".cpp"))
+
+
+def compiled(source: str | Path, target: str, *, name: str = "kernel", options: tuple[str, ...] = ()) -> bytes:
     """The code object of a source: from the cache, or made now and kept there."""
     chosen, cache = compiler_for(target), DiskCache.named("jit")
-    key = _key(source, target, options, chosen)
+    text = source if isinstance(source, str) else source.read_text()
+    options += hip_source.flags_for(source if isinstance(source, Path) else f"{name}.hip")
+    if isinstance(source, str) and not targets.is_ptx(target) and not _OUR_HEADER.search(text):
+        options += ("-include", "hip/hip_runtime.h")
+    near = hip_source.local_headers(source, options) if isinstance(source, Path) else []
+    key = _key("\0".join((text, *(header.read_text() for header in near))), target, options, chosen)
     code = cache.fetch(key)
     if code is None:
         with _locked(cache.folder, f"{key}.lock"):
@@ -67,14 +89,14 @@ def compiler_for(target: str) -> Toolchain:
     Raises BuildError where there is none.
     """
     found = None if targets.is_ptx(target) else hiprtc.find()
-    return toolchain.detect() if found is None else found
+    return hip_source.compiler() if found is None else found
 
 
 @cache
 def _tools(chosen: Toolchain) -> str:
     """Compiler and headers; asking a compiler what it is takes too long."""
     digest = hashlib.sha256()
-    for path in sorted(files.sources().rglob("*.hpp")):
+    for path in sorted((*files.sources().rglob("*.hpp"), *hip_source.HEADERS.rglob("*.*"))):
         digest.update(path.read_bytes())
     return f"{chosen.identity} {digest.hexdigest()}"
 
@@ -96,13 +118,21 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
         yield
 
 
-def _compile(source: str, target: str, name: str, options: tuple[str, ...], chosen: Toolchain) -> bytes:
+def _compile(source: str | Path, target: str, name: str, options: tuple[str, ...], chosen: Toolchain) -> bytes:
     with tempfile.TemporaryDirectory() as scratch:
-        Path(scratch, f"{name}.hip").write_text(source)
+        path = source if isinstance(source, Path) else Path(scratch, f"{name}.hip")
+        if isinstance(source, str):
+            path.write_text(source)
         built = Path(scratch, "built")
         try:
-            chosen.compile(Path(scratch), f"{name}.hip", target, built, (f"-I{files.sources()}", *options))
+            said = chosen.compile(path.parent, path.name, target, built, (f"-I{files.sources()}", *options))
         except BuildError as error:
-            numbered = "\n".join(f"{i:4} | {line}" for i, line in enumerate(source.splitlines(), 1))
-            raise BuildError(f"compile {name} for {target} with {chosen.compiler}: {error}\n{numbered}") from None
+            what = f"compile {path.stem} for {target} with {chosen.compiler}: {error}"
+            raise BuildError(f"{what}\n{_numbered(source)}" if isinstance(source, str) else what) from None
+        if said.strip():
+            warnings.warn(f"compile {path.stem} for {target}: the compiler warns\n{said.strip()}", CompileWarning, 5)
         return built.read_bytes()
+
+
+def _numbered(source: str) -> str:
+    return "\n".join(f"{i:4} | {line}" for i, line in enumerate(source.splitlines(), 1))

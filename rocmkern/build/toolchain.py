@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Hashable
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from attrs import field, frozen
 
@@ -21,10 +21,13 @@ from rocmkern.kernels import compile_flags
 from rocmkern.targets import is_ptx
 
 Name = Literal["auto", "hipcc", "zig"]
+_AMD_IR: Final = ("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir")
 
 
 class Toolchain(Hashable, Protocol):
-    """A compiler. `source` is given relative to `root`, for the same bytes in any checkout; `extra` are flags."""
+    """A compiler. `source` is given relative to `root`, for the same bytes in any checkout; `extra` are flags.
+    Compiling returns the compiler's warnings.
+    """
 
     @property
     def identity(self) -> str: ...  # of these very files, without asking them
@@ -32,14 +35,15 @@ class Toolchain(Hashable, Protocol):
     def compiler(self) -> str: ...  # what is noted of a code object, free of paths
     def library(self, target: str) -> str: ...  # the device library, by content
     def flags(self, target: str) -> tuple[str, ...]: ...
-    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None: ...
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> str: ...
 
 
-def _run(command: list[str], root: Path, what: str) -> str:
+def run(command: list[str], root: Path, what: str) -> subprocess.CompletedProcess[str]:
+    """What a tool of the compiler says. Raises BuildError with its messages where it fails."""
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"build {what}: the compiler answers {done.returncode}\n{done.stderr.strip()}")
-    return done.stdout
+    return done
 
 
 def _require_linked(ptx: Path, what: str) -> None:
@@ -65,6 +69,7 @@ class Hipcc:
     """ROCm's own driver. It finds the device library itself."""
 
     path: Path
+    is_strict: bool = True  # with our own sources
 
     @property
     def identity(self) -> str:
@@ -75,20 +80,17 @@ class Hipcc:
 
     @cached_property
     def compiler(self) -> str:
-        lines = _run([str(self.path), "--version"], Path.cwd(), "version").splitlines()
+        lines = run([str(self.path), "--version"], Path.cwd(), "version").stdout.splitlines()
         return next((line for line in lines if "clang version" in line), lines[0]).split("(")[0].strip()
 
     def flags(self, target: str) -> tuple[str, ...]:
-        return compile_flags.hipcc(target)
+        return compile_flags.hipcc(target, is_strict=self.is_strict)
 
-    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> str:
         if is_ptx(target):
             raise BuildError(f"build {target}: hipcc makes code for AMD GPUs only; use `--toolchain zig`")
-        _run(
-            [str(self.path), *self.flags(target), *extra, source, "-o", str(output)],
-            root,
-            f"{source} for {target}",
-        )
+        command = [str(self.path), *self.flags(target), *extra, source, "-o", str(output)]
+        return run(command, root, f"{source} for {target}").stderr
 
 
 @frozen(slots=False)
@@ -97,6 +99,7 @@ class Zig:
 
     path: Path
     release: str = field(default="")
+    is_strict: bool = True  # with our own sources
 
     @property
     def identity(self) -> str:
@@ -104,7 +107,7 @@ class Zig:
 
     @cached_property
     def compiler(self) -> str:
-        first = _run([str(self.path), "clang", "--version"], Path.cwd(), "version").splitlines()[0]
+        first = run([str(self.path), "clang", "--version"], Path.cwd(), "version").stdout.splitlines()[0]
         return f"{first.split('(')[0].strip()} (ziglang {self.release})"
 
     def library(self, target: str) -> str:
@@ -114,30 +117,60 @@ class Zig:
         return f"libdevice {_digest(found)}" if found else "none"
 
     def flags(self, target: str) -> tuple[str, ...]:
-        return compile_flags.zig(target)
+        return compile_flags.zig(target, is_strict=self.is_strict)
 
-    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> None:
+    def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> str:
         what = f"{source} for {target}"
         clang = [str(self.path), "clang"]
         with tempfile.TemporaryDirectory() as scratch:
             if is_ptx(target):
                 found = device_library.libdevice()
                 link = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(found)] if found else []
-                _run([*clang, *compile_flags.front_end(target), *extra, *link, source, "-o", str(output)], root, what)
+                done = run(
+                    [
+                        *clang,
+                        *compile_flags.front_end(target, is_strict=self.is_strict),
+                        *extra,
+                        *link,
+                        source,
+                        "-o",
+                        str(output),
+                    ],
+                    root,
+                    what,
+                )
                 _require_linked(output, what)
-                return
-            bitcode, unlinked, controls = (str(Path(scratch) / n) for n in ("k.bc", "k.o", "controls.bc"))
-            text = Path(scratch) / "controls.ll"
-            text.write_text(device_library.control_constants(target, compile_flags.code_object_version(target)))
-            amd = ["-target", "amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir"]
-            _run([*clang, *amd, "-emit-llvm", "-c", str(text), "-o", controls], root, what)
-            libraries = (str(device_library.ocml()), controls)
-            link = [word for path in libraries for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", path)]
-            to_bitcode = [*compile_flags.front_end(target), *extra, "-emit-llvm", "-c", source, "-o", bitcode]
-            _run([*clang, *to_bitcode, *link], root, what)
-            to_object = [*amd, f"-mcpu={target}", *compile_flags.TO_OBJECT, "-c"]
-            _run([*clang, *to_object, bitcode, "-o", unlinked], root, what)
-            _run([str(self.path), "ld.lld", "-shared", "--no-undefined", unlinked, "-o", str(output)], root, what)
+                return done.stderr
+            bitcode = str(Path(scratch) / "k.bc")
+            to_bitcode = [
+                *compile_flags.front_end(target, is_strict=self.is_strict),
+                *extra,
+                "-emit-llvm",
+                "-c",
+                source,
+                "-o",
+                bitcode,
+            ]
+            done = run([*clang, *to_bitcode, *self.libraries(scratch, target)], root, what)
+            self.link(scratch, bitcode, target, output)
+        return done.stderr
+
+    def libraries(self, scratch: str, target: str) -> list[str]:
+        """The flags that link the device library and its control constants, which are compiled here."""
+        text, controls = Path(scratch) / "controls.ll", Path(scratch) / "controls.bc"
+        text.write_text(device_library.control_constants(target, compile_flags.code_object_version(target)))
+        command = [str(self.path), "clang", *_AMD_IR, "-emit-llvm", "-c", str(text), "-o", str(controls)]
+        run(command, Path(scratch), target)
+        files = (str(device_library.ocml()), str(controls))
+        return [word for file in files for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)]
+
+    def link(self, scratch: str, bitcode: str, target: str, output: Path, *flags: str) -> None:
+        """Makes the code object of optimised bitcode, or of its text."""
+        unlinked = str(Path(scratch) / "k.o")
+        to_object = [*_AMD_IR, f"-mcpu={target}", *compile_flags.TO_OBJECT, "-c", bitcode, "-o", unlinked]
+        run([str(self.path), "clang", *to_object], Path(scratch), f"for {target}")
+        command = [str(self.path), "ld.lld", "-shared", "--no-undefined", *flags, unlinked, "-o", str(output)]
+        run(command, Path(scratch), f"for {target}")
 
 
 def _find_zig() -> Zig | None:

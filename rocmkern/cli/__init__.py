@@ -11,9 +11,9 @@ from rocmkern.errors import RocmkernError
 
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
-    "bench": "bench", "build": "build", "demo": "demo", "embed": "embed", "extract": "extract", "info": "info",
-    "inspect": "inspect", "gen-kernels": "gen_kernels", "kernels": "kernels", "package": "package", "run": "run",
-    "search": "embed", "tune": "tune",
+    "bench": "bench", "build": "build", "compile": "compile", "demo": "demo", "embed": "embed", "extract": "extract",
+    "info": "info", "inspect": "inspect", "gen-kernels": "gen_kernels", "kernels": "kernels", "package": "package",
+    "run": "run", "search": "embed", "tune": "tune",
 }  # fmt: skip
 
 

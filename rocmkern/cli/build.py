@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from rocmkern.build import builder, instances, toolchain
+from rocmkern.build import builder, hip_source, instances, toolchain
 from rocmkern.build.instances import InstanceJob
 from rocmkern.cli.output import jobs_option
 from rocmkern.kernels import families, instance_files, sources
@@ -68,12 +68,7 @@ def build(
     """
     console = Console()
     if files:
-        chosen_toolchain = toolchain.detect(compiler)
-        for source in files:
-            for target in targets or BUILT:
-                output = out / target / file_name(source.stem, target)
-                builder.build_file(source, target, output, chosen_toolchain)
-                console.print(f"{output}  {output.stat().st_size / 1024:.0f} KiB", highlight=False)
+        build_files(console, files, targets, out, compiler)
         return
     chosen = tuple(map(families.family, names)) if names else families.families()
     if render:
@@ -92,6 +87,20 @@ def build(
         _compile(console, waiting, found, jobs, force=force)
     if settings and not build_instances(console, settings, found, jobs):
         context.exit(1)
+
+
+def build_files(
+    console: Console, files: tuple[Path, ...], targets: tuple[str, ...], out: Path, compiler: toolchain.Name,
+    options: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Compiles sources to <out>/<target>/<name>.hsaco, and tells what the compiler warns of."""
+    chosen = hip_source.compiler(compiler)
+    for source in files:
+        for target in targets or BUILT:
+            output = out / target / file_name(source.stem, target)
+            warnings = builder.build_file(source, target, output, chosen, options)
+            click.echo(warnings, err=True, nl=False)
+            console.print(f"{output}  {output.stat().st_size / 1024:.0f} KiB", highlight=False)
 
 
 def _instances(

@@ -6,6 +6,7 @@ missing key has the value that leaves the kernel launchable, and a key of the wr
 
 from __future__ import annotations
 
+import re
 import struct
 from operator import attrgetter
 from typing import Any, Final
@@ -66,6 +67,13 @@ def kernels(
     known: Known = {}
     found = (_kernel(_checked(row, "amdhsa.kernels", dict), symbols, segments, target, known) for row in rows)
     return {kernel.name: kernel for kernel in found}
+
+
+def formats(document: dict[str, Any]) -> dict[int, str]:
+    """What kernels print, by the hashes that stand for it: rows read `0:0:<hash>,<format>`."""
+    rows = (_checked(row, "amdhsa.printf", str) for row in _value(document, "amdhsa.printf", list, []))
+    found = (re.match(r"\d+:\d+:([0-9a-f]{1,16}),(.*)", row, re.DOTALL) for row in rows)
+    return {int(row[1], 16): row[2] for row in found if row is not None}
 
 
 def _kernel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 MOST_BYTES: Final = 64 << 20  # that loading may take beyond the size of the file, unless the caller allows more
 
@@ -111,6 +111,7 @@ class CodeObject:
     symbols: dict[str, tuple[int, int]]  # name → (virtual address, size)
     relocations: tuple[tuple[int, int, str, int], ...]  # (address, type, symbol name or "", addend)
     image: bytes  # the ELF itself
+    formats: dict[int, str] = field(factory=dict)  # of printf, by their hashes
 
     @property
     def blank_bytes(self) -> int:

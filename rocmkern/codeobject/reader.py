@@ -63,4 +63,5 @@ def _from_elf(data: bytes, most_bytes: int) -> CodeObject:
         symbols=elf.symbols,
         relocations=elf.relocations,
         image=data,
+        formats=metadata.formats(document),
     )

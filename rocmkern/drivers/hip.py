@@ -13,8 +13,17 @@ from attrs import define, field
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch
 from rocmkern.drivers.protocol import DeviceInfo
-from rocmkern.drivers.vendor import BAD_IMAGE, FAULT, NO_DEVICE, NO_KERNEL, OUT_OF_MEMORY, Vendor, VendorDriver
-from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverUnavailable
+from rocmkern.drivers.vendor import (
+    BAD_IMAGE,
+    FAULT,
+    LAUNCH_FAILED,
+    NO_DEVICE,
+    NO_KERNEL,
+    OUT_OF_MEMORY,
+    Vendor,
+    VendorDriver,
+)
+from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverError, DriverUnavailable, LaunchError
 
 
 @functools.cache
@@ -62,7 +71,9 @@ HIP: Final = Vendor(
         "hipErrorSharedObjectSymbolNotFound": (CodeObjectError, "link what the code object leaves undefined"),
         "hipErrorNotFound": NO_KERNEL,
         "hipErrorIllegalAddress": FAULT,
-        "hipErrorLaunchFailure": FAULT,
+        "hipErrorLaunchFailure": LAUNCH_FAILED,
+        "hipErrorInvalidConfiguration": (LaunchError, "use a smaller grid or block"),
+        "hipErrorInvalidHandle": (DriverError, "record the event first, or make the object anew: it may be destroyed"),
     },
     "hipErrorNotReady",
     "hipError_t",

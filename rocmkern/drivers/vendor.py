@@ -33,6 +33,10 @@ OUT_OF_MEMORY: Final[Meaning] = (DeviceOutOfMemory, "free memory, or use a small
 NO_DEVICE: Final[Meaning] = (DeviceNotFound, "use an emulator device")
 BAD_IMAGE: Final[Meaning] = (CodeObjectError, "check the file with `rocmkern inspect`")
 NO_KERNEL: Final[Meaning] = (KernelNotFound, "list the kernels with `rocmkern inspect`")
+LAUNCH_FAILED: Final[Meaning] = (
+    MemoryFault,
+    "use a block within the kernel's launch bounds, and run it on `emulator:…:checked` to find a faulty access",
+)
 FAULT: Final[Meaning] = (MemoryFault, "run it on `emulator:…:checked` to find the access")
 
 

@@ -112,6 +112,7 @@ class Plan:
     scalars: bytes
     packet_place: int | None  # byte in the scalar file
     kernarg_place: int | None
+    printf_place: int | None  # of the buffer's address, in the kernarg segment
     ids: NDArray[np.uint32]
     masks: NDArray[np.uint64]
     group_slots: tuple[int, int, int]
@@ -161,6 +162,7 @@ def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
         scalars=scalars.tobytes(),
         packet_place=places.get("packet"),
         kernarg_place=places.get("kernarg"),
+        printf_place=next((a.offset for a in kernel.arguments if a.kind == "hidden_printf_buffer"), None),
         ids=ids,
         masks=masks,
         group_slots=slots,

@@ -21,6 +21,7 @@ from rocmkern.emulator.arena import Arena
 from rocmkern.emulator.launch import Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
+from rocmkern.emulator.printf import printing
 from rocmkern.emulator.program import Program, warn_of_failures
 from rocmkern.emulator.shadow import AFTER_FREE, RACE, UNALLOCATED, UNWRITTEN
 from rocmkern.emulator.space import FIRST_QUOTA, Space, Start, Worker
@@ -164,7 +165,15 @@ class Machine:
             self.begin(entry, start, start.plan.argument_block(kernarg))
 
     def begin(self, entry: Entry, start: Start, block: bytes) -> None:
-        """Run a kernel with these arguments, hidden ones included, to its end."""
+        """Run a kernel with these arguments, hidden ones included, to its end; print what it prints."""
+        place = start.plan.printf_place
+        if place is None:
+            self._run_to_end(entry, start, block)
+            return
+        with printing(self.arena, entry.module.program.code.formats, block, place) as patched:
+            self._run_to_end(entry, start, patched)
+
+    def _run_to_end(self, entry: Entry, start: Start, block: bytes) -> None:
         warn_of_failures()
         space, heat = self._take_space(len(block)), start.heat
         is_compiled = bool(heat.entries)

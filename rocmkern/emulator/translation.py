@@ -21,7 +21,7 @@ from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import Translated
 from rocmkern.emulator.pieces import NoMeaning, Piece, Pieces, pieces
 from rocmkern.emulator.snapshot import Run, Snapshot, words_of
-from rocmkern.errors import UnsupportedInstruction
+from rocmkern.errors import KernelAborted, UnsupportedInstruction
 
 LEADS: Final = 1  # a block begins here
 WRITTEN: Final = 2  # its operation is there
@@ -243,6 +243,10 @@ class Translation:
                         break
             except NoMeaning as error:
                 if first == start and not trace:
+                    if error.fact.startswith("(s_trap)"):
+                        raise KernelAborted(
+                            f"launch: {kernel} trapped, at pc {start:#x}; an assert failed, or it called abort"
+                        ) from None
                     raise UnsupportedInstruction(self._complaint(start, error, kernel)) from error
             if trace:
                 traces.append(Trace(trace, None if trace[-1][1].form.ends else after))

@@ -6,7 +6,8 @@ from typing import Final
 
 from rocmkern.targets import is_ptx
 
-_COMMON: Final = ("-O3", "-std=c++17", "-Wall", "-Wextra", "-Werror")
+_COMMON: Final = ("-O3", "-std=c++17")
+_STRICT: Final = ("-Wall", "-Wextra", "-Werror")  # with our own sources; of others, warnings are only told
 
 # From optimised bitcode to an object: nothing is optimised twice. Hoisting f64 coefficients out of the rolled loops
 # would cost a hundred registers, and spills on gfx90a.
@@ -22,19 +23,21 @@ def code_object_version(target: str) -> int:
     return 6 if target.endswith("generic") else 5
 
 
-def hipcc(target: str) -> tuple[str, ...]:
+def hipcc(target: str, *, is_strict: bool = True) -> tuple[str, ...]:
     version = f"-mcode-object-version={code_object_version(target)}"
-    return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON)
+    more = _STRICT if is_strict else ("-fhip-kernel-arg-name",)
+    return ("--genco", f"--offload-arch={target}", "--no-gpu-bundle-output", version, *_COMMON, *more)
 
 
-def zig(target: str) -> tuple[str, ...]:
+def zig(target: str, *, is_strict: bool = True) -> tuple[str, ...]:
     """Those of both steps: to bitcode, or PTX, and from there to an object."""
-    return front_end(target) if is_ptx(target) else (*front_end(target), "then", *TO_OBJECT)
+    front = front_end(target, is_strict=is_strict)
+    return front if is_ptx(target) else (*front, "then", *TO_OBJECT)
 
 
-def front_end(target: str) -> tuple[str, ...]:
+def front_end(target: str, *, is_strict: bool = True) -> tuple[str, ...]:
     """Those of zig's clang from a source to bitcode or PTX."""
-    common = ("--cuda-device-only", "--no-gpu-bundle-output", *_COMMON)
+    common = ("--cuda-device-only", "--no-gpu-bundle-output", *_COMMON, *(_STRICT if is_strict else ()))
     if is_ptx(target):
         # No CUDA installation is looked at: its release would choose the PTX version.
         feature = ("--cuda-path=/none", "--cuda-feature=+ptx80", "-nocudainc", "-nocudalib", "-S")

@@ -42,11 +42,12 @@ _FORMATS: Final[dict[str, str]] = {
     "f16": "e", "f32": "f", "f64": "d", "bf16": "2s", "f8_e4m3": "1s",
 }  # fmt: skip
 
-# `.type_name`, which OpenCL's compiler writes and HIP's does not.
+# `.type_name`, which OpenCL's compiler writes and HIP's does not; rocmkern adds it to what it compiles.
 _TYPE_NAMES: Final[dict[str, str]] = {
     "bool": "bool", "uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "char": "i8", "short": "i16",
-    "int": "i32", "long": "i64", "half": "f16", "float": "f32", "double": "f64",
+    "int": "i32", "long": "i64", "half": "f16", "float": "f32", "double": "f64", "__hip_bfloat16": "bf16",
 }  # fmt: skip
+_BYTES: Final = ("char*", "uchar*")  # which point to anything
 
 Convert = Callable[[Any], Any]
 
@@ -178,6 +179,8 @@ def _slot(kernel: str, index: int, argument: Argument, parameter: Parameter | No
     dtype = parameter.dtype if parameter is not None else None
     nullable = parameter.nullable if parameter is not None else True
     if argument.is_pointer and argument.size == _POINTER_BYTES:
+        if dtype is None and argument.type_name not in _BYTES:
+            dtype = BY_SHORT.get(_TYPE_NAMES.get((argument.type_name or "").removesuffix("*"), ""))
         convert = _pointer(label, dtype, nullable, driver)
         return Slot(index, argument, name, dtype, nullable, "Q", convert)
     if dtype is None and argument.type_name in _TYPE_NAMES:

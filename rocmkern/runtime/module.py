@@ -72,14 +72,19 @@ class Module(Closing):
         return self.code_object.kernels
 
     def get_function(self, name: str, parameters: Sequence[Parameter] | None = None) -> Function:
-        """The kernel `name`; `parameters` declare names and dtypes, so that it takes Python numbers.
+        """The kernel `name`, which may be the C++ name of just one; `parameters` declare names and dtypes, so that it
+        takes Python numbers.
 
         Raises KernelNotFound with the names that come near.
         """
-        kernel = self.kernels.get(name)
+        kernel = self.kernels.get(name) or self._by_cpp_name(str(name))
         if kernel is None:
             raise KernelNotFound(self._not_found(str(name)))
         return Function(self, kernel, parameters)
+
+    def _by_cpp_name(self, name: str) -> Kernel | None:
+        found = [kernel for symbol, kernel in self.kernels.items() if symbol.startswith(f"_Z{len(name)}{name}")]
+        return found[0] if len(found) == 1 else None
 
     def _not_found(self, name: str) -> str:
         stem = name.rsplit("_", 1)[0]

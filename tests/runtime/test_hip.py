@@ -14,6 +14,7 @@ from rocmkern.errors import (
     CodeObjectError,
     DeviceOutOfMemory,
     DriverError,
+    LaunchError,
     MemoryFault,
     TargetNotBuilt,
 )
@@ -101,7 +102,14 @@ def test_kernel_without_arguments_gets_no_block(double: Double) -> None:
     ("call", "status", "error", "words"),
     [
         ("hipMalloc", 2, DeviceOutOfMemory, r"hipMalloc: hipErrorOutOfMemory \(2\); free memory"),
-        ("hipModuleLaunchKernel", 719, MemoryFault, r"hipModuleLaunchKernel: hipErrorLaunchFailure \(719\); run it on"),
+        (
+            "hipModuleLaunchKernel",
+            719,
+            MemoryFault,
+            r"hipErrorLaunchFailure \(719\); use a block within .* bounds, and",
+        ),
+        ("hipModuleLaunchKernel", 9, LaunchError, r"hipErrorInvalidConfiguration \(9\); use a smaller grid or block"),
+        ("hipModuleLaunchKernel", 400, DriverError, r"hipErrorInvalidHandle \(400\); record the event first"),
         ("hipModuleLaunchKernel", 1, DriverError, r"hipModuleLaunchKernel: hipErrorInvalidValue \(1\)"),
         ("hipDeviceSynchronize", 700, MemoryFault, r"hipErrorIllegalAddress \(700\)"),
         ("hipModuleLoadData", 209, CodeObjectError, r"hipErrorNoBinaryForGpu \(209\); compile the code object"),

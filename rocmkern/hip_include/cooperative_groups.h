@@ -1,0 +1,4 @@
+// Cooperative groups.
+#pragma once
+
+#include <hip/hip_cooperative_groups.h>

@@ -1,0 +1,4 @@
+// Half precision.
+#pragma once
+
+#include <hip/hip_fp16.h>

@@ -1,0 +1,4 @@
+// Device functions are with everything else.
+#pragma once
+
+#include <hip/hip_runtime.h>

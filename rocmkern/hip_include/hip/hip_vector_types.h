@@ -1,0 +1,4 @@
+// Vector types.
+#pragma once
+
+#include <rocmkern/vectors.h>

@@ -1,0 +1,2 @@
+// HIP_VERSION and its parts are there from the start.
+#pragma once
