@@ -1,0 +1,94 @@
+"""Damaged files and kernels: nothing dies, hangs, writes outside its memory or raises another's exception."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from rocmkern.emulator.machine import Machine
+from tests.fuzz import faulty
+from tests.fuzz.canaries import GUARD_BYTES, Canaries
+from tests.fuzz.kinds import KINDS
+from tests.fuzz.sources import FUZZED, kernels
+
+SEEDS: Final[dict[str, list[list[Any]]]] = json.loads(Path(__file__).with_name("seeds.json").read_text("utf-8"))
+
+
+def campaign(kind: str, target: str, *options: object) -> None:
+    """A process of its own: workers are forked, which the threads of a test run would not survive."""
+    asked = [sys.executable, "-m", "tests.fuzz", kind, "--target", target, *map(str, options)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("kind", "target", "first", "cases"), SEEDS["short"])
+def test_damaged_input_stays_inside(kind: str, target: str, first: int, cases: int) -> None:
+    """A few cases of each kind end well, or with an error of the library, within time and memory."""
+    campaign(kind, target, "--start", first, "--cases", cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "target", "first", "cases"), SEEDS["long"])
+def test_much_damaged_input_stays_inside(kind: str, target: str, first: int, cases: int) -> None:
+    """So do many."""
+    campaign(kind, target, "--start", first, "--cases", cases)
+
+
+@pytest.mark.parametrize(("kind", "target", "seeds"), SEEDS["found"])
+def test_what_once_got_out_stays_inside(kind: str, target: str, seeds: list[int]) -> None:
+    """Seeds that ended a process or in an exception from the insides once are errors of the library."""
+    campaign(kind, target, *(word for seed in seeds for word in ("--seed", seed)))
+
+
+def test_a_campaign_finds_every_fault() -> None:
+    """Of cases that die, hang, raise, write, keep memory or files, each is named, and the others are counted."""
+    done = subprocess.run([sys.executable, "-m", faulty.__name__], capture_output=True, text=True, check=True)
+    cases, outcomes, findings = json.loads(done.stdout)
+    assert cases == faulty.CASES
+    assert outcomes["GgufError"] == 1
+    assert sorted(findings) == sorted(
+        [
+            ["death", faulty.DIES],
+            ["hang", faulty.HANGS],
+            ["exception", faulty.RAISES],
+            ["damage", faulty.WRITES],
+            ["growth", faulty.KEEPS],
+            ["peak", faulty.PEAKS],
+            ["files", faulty.CASES - 1],  # looked for after each batch
+        ]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_means_the_same_bytes_everywhere(kind: str) -> None:
+    """The input of a seed does not depend on what was made before it."""
+    chosen = KINDS[kind]()
+    made = [chosen.make(seed) for seed in range(20)]
+    assert [KINDS[kind]().make(seed) for seed in reversed(range(20))] == made[::-1]
+    assert len(set(made)) > 10
+
+
+@pytest.mark.parametrize("offset", [0, GUARD_BYTES - 1])
+def test_canaries_notice_one_byte(offset: int) -> None:
+    """A byte that is written on either side of a device's memory, or in a page of the host, is told by its place."""
+    machine = Machine("gfx942")
+    canaries = Canaries()
+    canaries.watch(machine)
+    assert canaries.changed() is None
+    for place in ("below the arena", "above the arena", "host page 3", "heap"):
+        byte = ctypes.c_uint8.from_address(canaries.places[place] + offset)
+        byte.value ^= 1
+        assert (canaries.changed() or "").startswith(f"{place}, from byte {offset} on")
+        byte.value ^= 1
+
+
+@pytest.mark.parametrize("target", FUZZED)
+def test_every_instruction_set_has_its_kernels(target: str) -> None:
+    """Kernels of ours and of the shipped files are kept for each instruction set."""
+    assert len(kernels(target)) >= 20
