@@ -33,6 +33,7 @@ HEADERS: Final[dict[int, struct.Struct]] = {
     3: struct.Struct("<QQQ"),
 }
 ENTRY: Final = struct.Struct("<QQQ")  # offset and size of the piece, length of the triple that follows
+_MOST_ENTRIES: Final = 1 << 12
 _LONGEST_TRIPLE: Final = 256
 _TOLD: Final = 8  # entries that a message names
 
@@ -151,6 +152,8 @@ def _rows(content: _Content) -> Iterator[BundleEntry]:
     position, total = len(BUNDLE_MAGIC), 0
     (count,) = struct.unpack("<Q", content.read(position, position + 8))
     position += 8
+    if count > _MOST_ENTRIES:
+        raise CodeObjectError(f"read bundle: {count} entries, {_MOST_ENTRIES} are the most; the file is corrupt")
     for index in range(count):
         offset, size, length = ENTRY.unpack(content.read(position, position + ENTRY.size))
         position += ENTRY.size

@@ -108,6 +108,11 @@ def bundle_of(entries: int, nbytes: int) -> bytes:
     return b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", entries) + row * entries + bytes(nbytes)
 
 
+def empty_entries(count: int) -> bytes:
+    """Entries that are nothing and for nobody."""
+    return b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", count) + bytes(24 * count)
+
+
 def long_triple() -> bytes:
     """An entry that names its target at length."""
     return bundle_of(1, 0)[:32] + struct.pack("<QQQ", 0, 0, 1 << 20) + b"gfx" * 400_000
@@ -144,6 +149,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "relocations": (lambda: many_tables(4, 1000), "relocations that are more than the file"),
     "names": (lambda: long_names(40_000), "names that are longer than the file"),
     "entries": (lambda: bundle_of(3000, 1 << 20), "entries up to .* they overlap"),
+    "many entries": (lambda: empty_entries(1 << 20), "1048576 entries, 4096 are the most"),
     "triple": (long_triple, "names a target of 1048576 letters"),
     "announced": (lambda: bomb(1 << 28, 1 << 22), "that unpack to 268435456, .* are the most.*most_bytes="),
     "not announced": (lambda: bomb(1 << 20, 1 << 28), "does not unpack to a bundle of the 1048576 bytes"),
