@@ -21,7 +21,7 @@ from typing import Any, Final
 from attrs import asdict, define, field, frozen
 
 from tests.fuzz.kind import Kind
-from tests.fuzz.worker import CASE, Finding, Report, Worker
+from tests.fuzz.worker import CASE, Finding, Report, Worker, note_case
 
 HANG_S: Final = 10.0
 START_S: Final = 120.0  # to make what cases share, on a busy machine
@@ -172,7 +172,7 @@ class Campaign:
     def _hire(self) -> None:
         ours, theirs = FORK.Pipe()
         shared = mmap.mmap(-1, mmap.PAGESIZE)
-        CASE.pack_into(shared, 0, -1, 0.0)
+        note_case(shared, -1)
         log = self._folder / f"{time.monotonic_ns()}.log"
         process = FORK.Process(target=_live, args=(self.kind, theirs, shared, log, ours), daemon=True)
         process.start()

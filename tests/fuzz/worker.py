@@ -27,6 +27,7 @@ ADDRESSES: Final = 16 << 30  # that a worker may map beyond what it has at first
 CASE: Final = struct.Struct("qd")  # in shared memory: the seed that runs, and when it began; -1 for none
 BEGAN: Final = struct.Struct("d")
 BEGAN_AT: Final = 8
+
 PAGE: Final = resource.getpagesize()
 OURS: Final = "rocmkern"
 ENDING: Final = ("peak", "growth", "files")  # after which nothing more of the kind could be told in a process
@@ -101,7 +102,7 @@ class Worker:
                 if any(f.what == "peak" for f in findings):
                     stop = seed + 1
                     break
-            CASE.pack_into(self.shared, 0, -1, 0.0)
+            note_case(self.shared, -1)
             self._ran += stop - start
             damage = self.kind.damage()
             if damage is not None:
@@ -159,6 +160,13 @@ class Worker:
         """Let the highest size so far be the present one."""
         Path("/proc/self/clear_refs").write_text("5")
         self._peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def note_case(shared: mmap.mmap, seed: int) -> None:
+    """Say which case begins. The time comes first, so that whoever reads a new seed finds its time beside it."""
+    now = time.monotonic()
+    BEGAN.pack_into(shared, BEGAN_AT, now)
+    CASE.pack_into(shared, 0, seed, now)
 
 
 def resident() -> int:
