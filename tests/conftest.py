@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from rocmkern import hip_on_cpu
 from rocmkern.drivers.emulator import EmulatorDriver
 from rocmkern.emulator import program
 from rocmkern.runtime import Device
@@ -38,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--device", action="append", metavar="NAME", help="run kernel tests on this device instead; may be repeated"
     )
+    parser.addoption(
+        "--hip-target",
+        action="append",
+        metavar="GFX",
+        help="an emulated device that HIP sees; `--device hip:0` is the first",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,6 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     CI runs the same examples every time, so that it judges the change; every other run looks for new ones.
     """
+    if config.option.hip_target:
+        hip_on_cpu.activate(*config.option.hip_target)
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = "0" if os.environ.get("CI") else str(random.getrandbits(32))
 

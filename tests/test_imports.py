@@ -9,7 +9,7 @@ import rocmkern
 
 LAYERS = (
     ("cli",),
-    ("models", "specialize", "tuning"),
+    ("hip_on_cpu", "models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),
     ("fft", "linalg", "random"),

@@ -13,7 +13,7 @@ from rocmkern.errors import RocmkernError
 _COMMANDS: Final = {
     "bench": "bench", "build": "build", "compile": "compile", "demo": "demo", "embed": "embed", "extract": "extract",
     "info": "info", "inspect": "inspect", "gen-kernels": "gen_kernels", "kernels": "kernels", "package": "package",
-    "run": "run", "search": "embed", "tune": "tune",
+    "run": "run", "run-hip": "run_hip", "search": "embed", "tune": "tune",
 }  # fmt: skip
 
 

@@ -36,11 +36,11 @@ def run(record: Path | None, program: Path, arguments: tuple[str, ...]) -> None:
     try:
         runpy.run_path(str(program), run_name="__main__")
     except Exception as error:
-        _show(error, str(program))
+        show_error(error, str(program))
         raise SystemExit(1) from None
 
 
-def _show(error: Exception, program: str) -> None:
+def show_error(error: Exception, program: str) -> None:
     """The program's own traceback, as if Python had run it."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != program:
