@@ -17,20 +17,31 @@ if TYPE_CHECKING:
     from rocmkern.drivers import *
     from rocmkern.dtypes import *
     from rocmkern.kernels.cache import *
+    from rocmkern.numpy_calls import *
     from rocmkern.ops.arranged import *
+    from rocmkern.ops.choosing import *
     from rocmkern.ops.composed import *
     from rocmkern.ops.conv import *
     from rocmkern.ops.creation import *
     from rocmkern.ops.datatypes import *
     from rocmkern.ops.einsum import *
+    from rocmkern.ops.elementary import *
     from rocmkern.ops.familiar import *
+    from rocmkern.ops.files import *
+    from rocmkern.ops.grids import *
     from rocmkern.ops.indexing import *
     from rocmkern.ops.items import *
     from rocmkern.ops.linear import *
     from rocmkern.ops.manipulation import *
     from rocmkern.ops.memory import *
     from rocmkern.ops.nn import *
+    from rocmkern.ops.numpy_names import *
+    from rocmkern.ops.numpy_sets import *
+    from rocmkern.ops.passing_nan import *
+    from rocmkern.ops.polynomials import *
+    from rocmkern.ops.quantiles import *
     from rocmkern.ops.reduction import *
+    from rocmkern.ops.reductions import *
     from rocmkern.ops.rows_binary import *
     from rocmkern.ops.rows_unary import *
     from rocmkern.ops.scatter import *
@@ -38,8 +49,10 @@ if TYPE_CHECKING:
     from rocmkern.ops.sets import *
     from rocmkern.ops.sorting import *
     from rocmkern.ops.specialized import *
+    from rocmkern.ops.stacking import *
     from rocmkern.ops.statistics import *
     from rocmkern.ops.tuned import *
+    from rocmkern.ops.windows import *
     from rocmkern.packages import *
     from rocmkern.quant import *
     from rocmkern.runtime import *
@@ -59,37 +72,56 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory", "Stream",
         "Trace", "default_device", "devices",
     ),
+    "numpy_calls": ("HostFallback", "numpy_fallback"),
     "ops.arranged": ("argwhere", "diag", "hstack", "sliding_window_view", "unravel_index", "vstack"),
-    "ops.composed": ("clip", "conj", "imag", "positive", "real", "tril", "triu"),
-    "ops.conv": (
-        "avg_pool2d", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "interpolate", "max_pool2d",
+    "ops.choosing": (
+        "apply_along_axis", "argpartition", "choose", "compress", "digitize", "extract", "fill_diagonal", "flatnonzero",
+        "lexsort", "partition", "put_along_axis", "select",
     ),
+    "ops.composed": ("clip", "conj", "imag", "positive", "real", "tril", "triu"),
+    "ops.conv": ("avg_pool2d", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "interpolate", "max_pool2d"),
     "ops.creation": (
         "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
         "ones", "ones_like", "zeros", "zeros_like",
     ),
     "ops.datatypes": ("__array_namespace_info__", "can_cast", "finfo", "iinfo", "isdtype", "result_type"),
     "ops.einsum": ("einsum",),
+    "ops.elementary": ("angle", "cbrt", "deg2rad", "exp2", "fabs", "fmax", "fmin", "fmod", "rad2deg", "sinc", "unwrap"),
     "ops.familiar": (
-        "allclose", "array", "array_equal", "bincount", "dot", "inner", "isclose", "kron", "median", "nan_to_num",
-        "pad", "quantile", "ravel", "split", "swapaxes",
+        "allclose", "array", "array_equal", "bincount", "dot", "inner", "isclose", "kron", "nan_to_num", "pad", "ravel",
+        "split", "swapaxes",
+    ),
+    "ops.files": ("load", "save", "savez"),
+    "ops.grids": (
+        "geomspace", "identity", "indices", "ix_", "logspace", "mgrid", "ogrid", "ravel_multi_index", "tril_indices",
+        "triu_indices", "vander",
     ),
     "ops.indexing": ("nonzero", "one_hot", "repeat", "searchsorted", "take", "take_along_axis", "where"),
     "ops.items": ("get_item", "set_item"),
     "ops.linear": ("matmul", "tensordot", "vecdot"),
     "ops.manipulation": (
-        "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "contiguous", "copy",
-        "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "roll", "squeeze", "stack",
-        "tile", "unstack",
+        "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "contiguous", "copy", "expand_dims",
+        "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "roll", "squeeze", "stack", "tile",
+        "unstack",
     ),
     "ops.memory": ("empty_cache", "memory_statistics"),
     "ops.nn": (
         "cross_entropy", "elu", "embedding", "layer_norm", "linear", "log_softmax", "normalize", "rms_norm", "rope",
         "scaled_dot_product_attention", "softmax",
     ),
-    "ops.reduction": (
-        "all", "any", "argmax", "argmin", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "logsumexp",
-        "max", "mean", "min", "prod", "std", "sum", "var",
+    "ops.numpy_names": (
+        "absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "around", "bitwise_not",
+        "concatenate", "conjugate", "cross", "cumprod", "cumsum", "diagonal", "fix", "invert", "left_shift", "mod",
+        "outer", "power", "right_shift", "rint", "trace", "true_divide",
+    ),
+    "ops.numpy_sets": ("intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"),
+    "ops.passing_nan": ("nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmean", "nanprod", "nanstd", "nanvar"),
+    "ops.polynomials": ("polyfit", "roots"),
+    "ops.quantiles": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
+    "ops.reduction": ("count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "logsumexp"),
+    "ops.reductions": (
+        "all", "amax", "amin", "any", "argmax", "argmin", "ediff1d", "max", "mean", "min", "prod", "ptp", "std", "sum",
+        "var",
     ),
     "ops.rows_binary": (
         "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
@@ -98,24 +130,24 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "not_equal", "pow", "remainder", "subtract",
     ),
     "ops.rows_unary": (
-        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert", "ceil", "cos", "cosh", "erf",
-        "exp", "expm1", "floor", "gelu", "gelu_tanh", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
-        "logical_not", "negative", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "signbit", "silu",
-        "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert", "ceil", "cos", "cosh", "erf", "exp",
+        "expm1", "floor", "gelu", "gelu_tanh", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
+        "logical_not", "negative", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "signbit", "silu", "sin",
+        "sinh", "sqrt", "square", "tan", "tanh", "trunc",
     ),
     "ops.scatter": ("index_add", "index_copy", "scatter", "scatter_add"),
     "ops.series": ("convolve", "correlate", "gradient", "interp", "polyval", "trapezoid"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "ops.specialized": ("jit_kernels",),
-    "ops.statistics": (
-        "average", "corrcoef", "cov", "histogram", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar",
-        "percentile",
-    ),
+    "ops.statistics": ("average", "corrcoef", "cov", "histogram", "nanmax", "nanmin", "nansum"),
     "ops.tuned": ("explain_tuned", "use_tuned"),
     "ops.sorting": ("argsort", "sort", "top_k"),
-    "packages": (
-        "KernelPackage", "TunedTable", "gemm_a8w8", "gemm_a16w16", "shuffle_weight", "topk_softmax",
+    "ops.stacking": (
+        "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "delete", "dsplit", "dstack",
+        "fliplr", "flipud", "hsplit", "insert", "rot90", "transpose", "vsplit",
     ),
+    "ops.windows": ("bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"),
+    "packages": ("KernelPackage", "TunedTable", "gemm_a8w8", "gemm_a16w16", "shuffle_weight", "topk_softmax"),
     "quant": ("GgufFile", "GgufTensor", "QTensor", "from_blocks", "load_gguf", "quantize"),
     "tensor": ("Tensor",),
     "constants": ("__array_api_version__", "bool", "e", "inf", "nan", "newaxis", "pi"),
@@ -124,30 +156,19 @@ _HOME = {name: f"rocmkern.{module}" for module, names in _NAMES.items() for name
 
 # What other libraries call what is here under the standard's name: `import rocmkern as np` says where to look.
 _ELSEWHERE = {
-    "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
-    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "argpartition": "argsort",
-    "around": "round", "array_split": "split", "ascontiguousarray": "contiguous", "atleast_1d": "reshape",
-    "atleast_2d": "reshape", "bitwise_not": "bitwise_invert", "bmm": "matmul", "cat": "concat",
-    "cholesky": "linalg.cholesky", "chunk": "split", "clamp": "clip", "clone": "copy", "column_stack": "hstack",
-    "concatenate": "concat", "cond": "linalg.cond", "conjugate": "conj", "cross": "linalg.cross",
-    "cumprod": "cumulative_prod", "cumsum": "cumulative_sum", "det": "linalg.det", "diagonal": "linalg.diagonal",
-    "digitize": "searchsorted", "div": "divide", "dsplit": "split", "eig": "linalg.eig", "eigh": "linalg.eigh",
-    "eq": "equal", "expand": "broadcast_to", "fabs": "abs", "fix": "trunc", "flatnonzero": "nonzero",
-    "fliplr": "flip", "flipud": "flip", "float_power": "pow", "fmax": "maximum", "fmin": "minimum",
-    "from_numpy": "asarray", "gather": "take_along_axis", "ge": "greater_equal", "gt": "greater", "hsplit": "split",
-    "identity": "eye", "in1d": "isin", "index_select": "take", "inv": "linalg.inv", "inverse": "linalg.inv",
-    "invert": "bitwise_invert", "le": "less_equal", "left_shift": "bitwise_left_shift", "lstsq": "linalg.lstsq",
+    "ascontiguousarray": "contiguous", "bmm": "matmul", "cat": "concat", "cholesky": "linalg.cholesky",
+    "chunk": "split", "clamp": "clip", "clone": "copy", "cond": "linalg.cond", "det": "linalg.det", "div": "divide",
+    "eig": "linalg.eig", "eigh": "linalg.eigh", "eq": "equal", "expand": "broadcast_to", "float_power": "pow",
+    "from_numpy": "asarray", "gather": "take_along_axis", "ge": "greater_equal", "gt": "greater", "in1d": "isin",
+    "index_select": "take", "inv": "linalg.inv", "inverse": "linalg.inv", "le": "less_equal", "lstsq": "linalg.lstsq",
     "lt": "less", "manual_seed": "random.default_rng", "masked_select": "get_item",
-    "matrix_power": "linalg.matrix_power", "matrix_rank": "linalg.matrix_rank", "mm": "matmul", "mod": "remainder",
-    "movedim": "moveaxis", "mul": "multiply", "multinomial": "random.default_rng", "ndarray": "Tensor",
-    "ne": "not_equal", "neg": "negative", "norm": "linalg.norm", "outer": "linalg.outer", "partition": "sort",
-    "permute": "permute_dims", "pinv": "linalg.pinv", "power": "pow", "put_along_axis": "scatter", "qr": "linalg.qr",
+    "matrix_power": "linalg.matrix_power", "matrix_rank": "linalg.matrix_rank", "mm": "matmul", "movedim": "moveaxis",
+    "mul": "multiply", "multinomial": "random.default_rng", "ndarray": "Tensor", "ne": "not_equal", "neg": "negative",
+    "norm": "linalg.norm", "permute": "permute_dims", "pinv": "linalg.pinv", "qr": "linalg.qr",
     "rand": "random.default_rng", "randint": "random.default_rng", "randn": "random.default_rng",
-    "randperm": "random.default_rng", "right_shift": "bitwise_right_shift", "rint": "round", "rot90": "flip",
-    "row_stack": "vstack", "sgn": "sign", "slogdet": "linalg.slogdet", "solve": "linalg.solve", "sub": "subtract",
-    "svd": "linalg.svd", "swapdims": "swapaxes", "tensor_split": "split", "topk": "top_k",
-    "trace": "linalg.trace", "transpose": "permute_dims", "true_divide": "divide", "unique": "unique_values",
-    "unsqueeze": "expand_dims", "vsplit": "split",
+    "randperm": "random.default_rng", "row_stack": "vstack", "sgn": "sign", "slogdet": "linalg.slogdet",
+    "solve": "linalg.solve", "sub": "subtract", "svd": "linalg.svd", "swapdims": "swapaxes", "tensor_split": "split",
+    "topk": "top_k", "unsqueeze": "expand_dims",
 }  # fmt: skip
 
 _EXTENSIONS = ("fft", "linalg", "random")  # modules of their own

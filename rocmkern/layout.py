@@ -91,6 +91,19 @@ class Layout:
         shape = (*self.shape[:axis], length, *self.shape[axis + 1 :])
         return made(shape, self.strides, self.offset + start * self.strides[axis])
 
+    def of_items(self, size: int, other: int) -> Layout:
+        """The bytes of items of one size as items of another along the last axis. Raises ShapeError where they are not
+        side by side there, or no whole number of the others.
+        """
+        if size == other:
+            return self
+        many, of = max(size, other) // min(size, other), (*self.strides[:-1], self.offset)
+        fits = size > other or not any(n % many for n in (*self.shape[-1:], *of))
+        if not self.shape or (self.strides[-1] != 1 and self.shape[-1] > 1) or not fits:
+            raise ShapeError(f"view: items of {other} bytes in {self.shape} of {size}, strides {self.strides}; copy it")
+        scaled = [n * many if size > other else n // many for n in (self.shape[-1], *of)]
+        return Layout((*self.shape[:-1], scaled[0]), (*scaled[1:-1], 1), scaled[-1])
+
     def reshape(self, shape: Shape) -> Layout | None:
         """The same elements under another shape, or None where that takes a copy."""
         if self.is_contiguous:

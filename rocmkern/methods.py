@@ -6,124 +6,149 @@ from typing import TYPE_CHECKING, Any
 
 import rocmkern
 from rocmkern.dtypes import DType, float64
-from rocmkern.errors import ArgumentError
 from rocmkern.layout import normal_integer
 
 if TYPE_CHECKING:
     from rocmkern.layout import Axes
+    from rocmkern.promotion import Scalar
     from rocmkern.tensor import Operand, Tensor
 
 
-# Reductions. NumPy's functions of these names call them, with an `out` of None.
+# Reductions
 
 
 def sum(
-    x: Tensor, axis: Axes = None, dtype: DType | None = None, out: None = None, *, keepdims: bool = False
+    x: Tensor,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: Tensor | None = None,
 ) -> Tensor:
     """`rocmkern.sum` of the tensor."""
-    _refuse_out("sum", out)
-    return rocmkern.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return rocmkern.sum(x, axis, dtype, out, keepdims, initial, where)
 
 
 def prod(
-    x: Tensor, axis: Axes = None, dtype: DType | None = None, out: None = None, *, keepdims: bool = False
+    x: Tensor,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: Tensor | None = None,
 ) -> Tensor:
     """`rocmkern.prod` of the tensor."""
-    _refuse_out("prod", out)
-    return rocmkern.prod(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return rocmkern.prod(x, axis, dtype, out, keepdims, initial, where)
 
 
 def mean(
-    x: Tensor, axis: Axes = None, dtype: DType | None = None, out: None = None, *, keepdims: bool = False
+    x: Tensor,
+    axis: Axes = None,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    where: Tensor | None = None,
 ) -> Tensor:
     """`rocmkern.mean` of the tensor."""
-    _refuse_out("mean", out)
-    return rocmkern.mean(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return rocmkern.mean(x, axis, dtype, out, keepdims, where)
 
 
 def var(
     x: Tensor,
     axis: Axes = None,
     dtype: DType | None = None,
-    out: None = None,
+    out: Tensor | None = None,
     ddof: float | None = None,
+    keepdims: bool = False,
+    where: Tensor | None = None,
     *,
     correction: float = 0.0,
-    keepdims: bool = False,
 ) -> Tensor:
     """`rocmkern.var` of the tensor."""
-    _refuse_out("var", out)
-    return rocmkern.var(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof, dtype=dtype)
+    return rocmkern.var(x, axis, dtype, out, ddof, keepdims, where, correction=correction)
 
 
 def std(
     x: Tensor,
     axis: Axes = None,
     dtype: DType | None = None,
-    out: None = None,
+    out: Tensor | None = None,
     ddof: float | None = None,
+    keepdims: bool = False,
+    where: Tensor | None = None,
     *,
     correction: float = 0.0,
-    keepdims: bool = False,
 ) -> Tensor:
     """`rocmkern.std` of the tensor."""
-    _refuse_out("std", out)
-    return rocmkern.std(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof, dtype=dtype)
+    return rocmkern.std(x, axis, dtype, out, ddof, keepdims, where, correction=correction)
 
 
-def min(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+def min(
+    x: Tensor,
+    axis: Axes = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: Tensor | None = None,
+) -> Tensor:
     """`rocmkern.min` of the tensor."""
-    _refuse_out("min", out)
-    return rocmkern.min(x, axis=axis, keepdims=keepdims)
+    return rocmkern.min(x, axis, out, keepdims, initial, where)
 
 
-def max(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+def max(
+    x: Tensor,
+    axis: Axes = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: Tensor | None = None,
+) -> Tensor:
     """`rocmkern.max` of the tensor."""
-    _refuse_out("max", out)
-    return rocmkern.max(x, axis=axis, keepdims=keepdims)
+    return rocmkern.max(x, axis, out, keepdims, initial, where)
 
 
-def argmin(x: Tensor, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+def argmin(x: Tensor, axis: int | None = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """`rocmkern.argmin` of the tensor."""
-    _refuse_out("argmin", out)
-    return rocmkern.argmin(x, axis=axis, keepdims=keepdims)
+    return rocmkern.argmin(x, axis, out, keepdims)
 
 
-def argmax(x: Tensor, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+def argmax(x: Tensor, axis: int | None = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """`rocmkern.argmax` of the tensor."""
-    _refuse_out("argmax", out)
-    return rocmkern.argmax(x, axis=axis, keepdims=keepdims)
+    return rocmkern.argmax(x, axis, out, keepdims)
 
 
-def any(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+def any(
+    x: Tensor, axis: Axes = None, out: Tensor | None = None, keepdims: bool = False, where: Tensor | None = None
+) -> Tensor:
     """`rocmkern.any` of the tensor."""
-    _refuse_out("any", out)
-    return rocmkern.any(x, axis=axis, keepdims=keepdims)
+    return rocmkern.any(x, axis, out, keepdims, where)
 
 
-def all(x: Tensor, axis: Axes = None, out: None = None, *, keepdims: bool = False) -> Tensor:
+def all(
+    x: Tensor, axis: Axes = None, out: Tensor | None = None, keepdims: bool = False, where: Tensor | None = None
+) -> Tensor:
     """`rocmkern.all` of the tensor."""
-    _refuse_out("all", out)
-    return rocmkern.all(x, axis=axis, keepdims=keepdims)
+    return rocmkern.all(x, axis, out, keepdims, where)
 
 
-def cumsum(x: Tensor, axis: int | None = None, dtype: DType | None = None, out: None = None) -> Tensor:
-    """`rocmkern.cumulative_sum` along an axis, or of the flat tensor without one."""
-    _refuse_out("cumsum", out)
-    return rocmkern.cumulative_sum(x.ravel() if axis is None else x, axis=axis, dtype=dtype)
+def cumsum(x: Tensor, axis: int | None = None, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+    """`rocmkern.cumsum` of the tensor."""
+    return rocmkern.cumsum(x, axis, dtype, out)
 
 
-def cumprod(x: Tensor, axis: int | None = None, dtype: DType | None = None, out: None = None) -> Tensor:
-    """`rocmkern.cumulative_prod` along an axis, or of the flat tensor without one."""
-    _refuse_out("cumprod", out)
-    return rocmkern.cumulative_prod(x.ravel() if axis is None else x, axis=axis, dtype=dtype)
+def cumprod(x: Tensor, axis: int | None = None, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+    """`rocmkern.cumprod` of the tensor."""
+    return rocmkern.cumprod(x, axis, dtype, out)
 
 
-def _refuse_out(operation: str, out: object) -> None:
-    if out is not None:
-        raise ArgumentError(
-            f"{operation}: out={type(out).__name__}; results are new tensors, write one by out[...] = result"
-        )
+def _into(out: Tensor | None, found: Tensor) -> Tensor:
+    """A result, in the tensor that was named for it."""
+    if out is None:
+        return found
+    out[...] = found
+    return out
 
 
 # Shapes
@@ -177,15 +202,17 @@ def conj(x: Tensor) -> Tensor:
     return rocmkern.conj(x)
 
 
-def clip(x: Tensor, min: Operand | None = None, max: Operand | None = None, out: None = None) -> Tensor:
+def clip(x: Tensor, min: Operand | None = None, max: Operand | None = None, out: Tensor | None = None) -> Tensor:
     """`rocmkern.clip` of the tensor."""
-    _refuse_out("clip", out)
-    return rocmkern.clip(x, min, max)
+    return _into(out, rocmkern.clip(x, min, max))
 
 
-def round(x: Tensor, decimals: int = 0, out: None = None) -> Tensor:
+def round(x: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """`rocmkern.round` of the tensor, to so many decimal places: before the point if negative."""
-    _refuse_out("round", out)
+    return _into(out, _rounded(x, decimals))
+
+
+def _rounded(x: Tensor, decimals: int) -> Tensor:
     places = normal_integer(decimals, "round", "decimals")
     is_exact = x.dtype.kind in ("bool", "signed", "unsigned")
     if places == 0 or (is_exact and places > 0):

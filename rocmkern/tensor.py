@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -10,9 +11,10 @@ import numpy as np
 from attrs import define, frozen
 
 import rocmkern
-from rocmkern import dlpack, methods
+from rocmkern import dlpack, methods, numpy_calls
 from rocmkern.drivers.protocol import Driver
-from rocmkern.dtypes import DType
+from rocmkern.dtypes import DType, DTypeLike
+from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import AxesAttributeError, DTypeError, ExchangeError, ShapeError
 from rocmkern.layout import Layout, Shape, contiguous, transposed
 from rocmkern.promotion import Number, Scalar
@@ -70,8 +72,8 @@ class Tensor:
     device: Device
     _kind: Kind | None = None
 
-    # NumPy leaves mixed operators to us. We take its numbers and refuse its arrays: no silent copy off the device.
-    __array_ufunc__ = None
+    # NumPy's functions of tensors are ours, and mixed operators, whose arrays are copied to the device.
+    __array_ufunc__, __array_function__ = numpy_calls.array_ufunc, numpy_calls.array_function
 
     @property
     def shape(self) -> Shape:
@@ -130,11 +132,16 @@ class Tensor:
             raise AttributeError  # which `__getattr__` says in words
         return rocmkern.matrix_transpose(self)
 
-    def view(self, layout: Layout) -> Tensor:
-        """The same memory under another layout. Raises TypeError for anything else, such as a shape or a dtype."""
-        if layout.__class__ is not Layout:
-            raise DTypeError(f"view: {layout!r} is no Layout; use reshape for a shape, astype for a dtype")
-        return Tensor(self.memory, self.dtype, layout, self.device)
+    def view(self, layout: Layout | DTypeLike) -> Tensor:
+        """The same memory under another layout, or its bits as another dtype along the last axis, which then is longer
+        or shorter. Raises ShapeError where it can't be, DTypeError (a TypeError) for anything else, such as a shape.
+        """
+        if layout.__class__ is Layout:
+            return Tensor(self.memory, self.dtype, layout, self.device)
+        if not isinstance(layout, DType | str | np.dtype | type):
+            raise DTypeError(f"view: {layout!r} is no Layout and no dtype; use reshape for a shape")
+        dtype = as_dtype(layout)
+        return Tensor(self.memory, dtype, self.layout.of_items(self.itemsize, dtype.itemsize), self.device)
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
         """The elements under another shape: a view where the strides allow, else a copy."""
@@ -211,9 +218,15 @@ class Tensor:
             flat[self.layout.offset - low :], self.shape, [s * itemsize for s in self.strides]
         )
 
-    def item(self) -> Scalar:
-        """The only element as a Python number. Raises ShapeError unless there is exactly one."""
-        return self._only("item", "index it first")
+    def item(self, *place: int) -> Scalar:
+        """The only element as a Python number, or the one at a place: in the flat tensor, or by its indices.
+
+        Raises ShapeError where there are several and no place is named.
+        """
+        if not place:
+            return self._only("item", "index it first")
+        chosen = self.ravel()[place[0]] if len(place) == 1 else self[place]
+        return chosen._only("item", "name a place on each axis")
 
     def _only(self, operation: str, remedy: str) -> Scalar:
         if self.size != 1:
@@ -517,10 +530,13 @@ class Tensor:
     def __invert__(self) -> Tensor:
         return rocmkern.bitwise_invert(self)
 
-    def __round__(self, digits: int | None = None) -> Tensor:
-        if digits is not None:
-            raise TypeError(f"round: {digits} digits; it rounds to integers, scale the tensor for others")
-        return rocmkern.round(self)
+    def __round__(self, digits: int | None = None) -> Tensor | int:
+        if digits is None and not self.shape:
+            return round(self._real_item("round"))
+        return methods.round(self, digits or 0)
+
+    def __trunc__(self) -> int:
+        return math.trunc(self._real_item("trunc"))
 
     if not TYPE_CHECKING:  # which would take any name for an attribute
 
@@ -536,8 +552,8 @@ class Tensor:
 
 _OF_MATRICES: Final = {"T": "2, use mT or permute_dims", "mT": "2 or more"}
 # What an operator hands on; lists get our error there, which says what to do.
-_OPERANDS: Final[tuple[type[Any], ...]] = (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
-_FACTORS: Final = (Tensor, np.ndarray)
+_OPERANDS: Final[tuple[type[Any], ...]] = (Tensor, bool, int, float, complex, np.generic, list, tuple)
+_FACTORS: Final = (Tensor, list, tuple)
 
 
 class _Shared:

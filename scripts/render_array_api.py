@@ -38,7 +38,8 @@ TAIL = """
   numbers. Products and quotients are the plain formulas: an infinite part beside a NaN is no infinity in them.
 - `unique_*` order complex numbers by the real, then the imaginary part.
 - `float16`, `bfloat16` and `float8_e4m3` exist beside the standard's dtypes; float16 with bfloat16 is `float32`.
-- NumPy's numbers (`np.float64(2)`) are operands of their own dtype; its arrays are refused: `asarray` copies them.
+- NumPy's numbers (`np.float64(2)`) are operands of their own dtype; its arrays beside a tensor are copied to the
+  device.
 - Integer division by zero gives 0, overflow wraps; a float that becomes an integer truncates and saturates, NaN gives
   0.
 - `//` and `%` of floats are Python's and NumPy's: `inf // 2` is NaN, `1.0 // -inf` is -1.

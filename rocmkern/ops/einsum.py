@@ -26,8 +26,9 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     """The sums of products over the axes whose letters the result lacks: `"ij,jk->ik"` is a matrix product.
 
     A letter stands for one axis of an operand and has one length everywhere (or 1, which is repeated); twice in an
-    operand it is the diagonal. `...` stands for the axes that no letter names, which broadcast. Without `->` the result
-    has the letters that occur once, in order of the alphabet. Operands are taken from left to right.
+    operand, of one length there, it is the diagonal. `...` stands for the axes that no letter names, which broadcast.
+    Without `->` the result has the letters that occur once, in order of the alphabet. Operands are taken from left to
+    right.
 
     Raises ShapeError where subscripts and shapes don't fit, DTypeError for bool.
     """
@@ -82,7 +83,10 @@ def _labels(subscripts: str, part: str, ndim: int) -> list[Label]:
 def _lengths(subscripts: str, terms: list[list[Label]], operands: list[Tensor]) -> dict[Label, int]:
     result: dict[Label, int] = {}
     for term, x in zip(terms, operands, strict=True):
+        own: dict[Label, int] = {}
         for label, n in zip(term, x.shape, strict=True):
+            if own.setdefault(label, n) != n:
+                raise ShapeError(f"einsum: lengths {own[label]} and {n} of a diagonal in {subscripts!r}; make them one")
             known = result.get(label, 1)
             if n not in (1, known) and known != 1:
                 raise ShapeError(f"einsum: lengths {known} and {n} of one axis in {subscripts!r}; they must agree")

@@ -33,6 +33,12 @@ from rocmkern.promotion import Scalar, check_range
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Operand, Tensor
 
+# What the namespace takes from here; medians and quantiles it has with NumPy's arguments, from `quantiles`.
+__all__ = [
+    "allclose", "array", "array_equal", "bincount", "dot", "inner", "isclose", "kron", "nan_to_num", "pad", "ravel",
+    "split", "swapaxes",
+]  # fmt: skip
+
 Shares = float | Sequence[float] | np.ndarray[Any, Any] | Tensor
 PadMode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 _PAD_MODES: Final = get_args(PadMode)
@@ -248,10 +254,10 @@ def _in_order(rows: Tensor, positions: list[float]) -> list[Tensor]:
         return found
     ordered, at = sort(rows), rows.ndim - 1
     last = ordered.view(ordered.layout.narrow(at, rows.shape[at] - 1, 1).squeeze((at,)))
-    return [where(isnan(last), last, _between(ordered, position)) for position in positions]
+    return [where(isnan(last), last, between(ordered, position)) for position in positions]
 
 
-def _between(ordered: Tensor, position: float) -> Tensor:
+def between(ordered: Tensor, position: float) -> Tensor:
     """The value at a fractional position of the last axis."""
     low = int(position)
     at, n = ordered.ndim - 1, ordered.shape[-1]

@@ -15,6 +15,7 @@ from rocmkern.errors import DTypeError, ScalarRangeError, ShapeError
 from rocmkern.kernels.catalogue import bits_type
 from rocmkern.kernels.families.random import FLOATS
 from rocmkern.layout import normal_axis, normal_integer, normal_shape
+from rocmkern.ops import distributions
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, real_float, same_device
 from rocmkern.ops.indexing import searchsorted, take
@@ -141,6 +142,13 @@ class Generator:
             places = self._order(n)[:drawn]
         taken = take(source, places, axis=at)
         return reshape(taken, (*source.shape[:at], *shape, *source.shape[at + 1 :]))
+
+    shuffle, multivariate_normal = distributions.shuffle, distributions.multivariate_normal
+    exponential, standard_exponential = distributions.exponential, distributions.standard_exponential
+    gamma, standard_gamma, chisquare = distributions.gamma, distributions.standard_gamma, distributions.chisquare
+    beta, lognormal = distributions.beta, distributions.lognormal
+    standard_t, standard_cauchy = distributions.standard_t, distributions.standard_cauchy
+    poisson, binomial = distributions.poisson, distributions.binomial
 
     def _floats(self, operation: str, name: str, size: Size, dtype: DType, scale: float, offset: float) -> Tensor:
         wanted = as_dtype(dtype)

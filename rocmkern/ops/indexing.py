@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Final
+from typing import Final, overload
 
 import numpy as np
 
 from rocmkern.dtypes import bool_, complex128, int64
-from rocmkern.errors import DTypeError, ShapeError
+from rocmkern.errors import ArgumentError, DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.families.ternary import CONDITIONS
 from rocmkern.kernels.plans import BLOCK
@@ -31,6 +31,8 @@ from rocmkern.promotion import DEFAULT_FLOAT, common_dtype
 from rocmkern.tensor import Operand, Tensor
 
 _TILE: Final = 4096  # elements of a mask that one block counts
+
+__all__ = ["nonzero", "one_hot", "repeat", "searchsorted", "take", "take_along_axis", "where"]
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
@@ -72,8 +74,16 @@ def positions(x: Tensor) -> Tensor:
     return result
 
 
-def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
-    """x1 where the condition is true, x2 elsewhere; any value but zero is true."""
+@overload
+def where(condition: Tensor, /) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor: ...
+def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = None, /) -> Tensor | tuple[Tensor, ...]:
+    """x1 where the condition is true, x2 elsewhere; any value but zero is true. The condition alone gives `nonzero`."""
+    if x1 is None or x2 is None:
+        if x1 is not x2:
+            raise ArgumentError("where: one value of two; give what stands where the condition is false too, or none")
+        return nonzero(condition)
     key = ternary_key("where", condition, x1, x2)
     if key is not None:
         launch = prepared.found(key)

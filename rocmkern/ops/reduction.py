@@ -23,6 +23,9 @@ from rocmkern.ops.rows_unary import sqrt, square
 from rocmkern.promotion import DEFAULT_FLOAT, promote_all
 from rocmkern.tensor import Tensor
 
+# What the namespace takes from here; sums and their like it has with NumPy's arguments, from `reductions`.
+__all__ = ["count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "logsumexp"]
+
 _MANY_PIECES: Final = 64  # of WHOLE_ROW elements, which count by themselves
 _SHORT_LINE: Final = 256  # complex numbers that a thread multiplies one after the other
 
@@ -314,7 +317,7 @@ def _scanned_complex(op: str, x: Tensor, at: int) -> Tensor:
 
 @recorded
 def diff(
-    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
+    x: Tensor, /, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """The difference of neighbours along an axis, taken n times; of 0 times x itself, without what goes around it."""
     at = normal_axis(axis, as_tensor("diff", x).ndim, "diff")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from rocmkern.dtypes import bool_, int64, uint8
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
-from rocmkern.ops.creation import full, zeros
+from rocmkern.ops.creation import asarray, full, zeros
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, operand
 from rocmkern.ops.indexing import positions, select
 from rocmkern.ops.launch import empty, kernel
@@ -18,6 +21,7 @@ from rocmkern.ops.rows_binary import add, equal, logical_or, minimum, subtract
 from rocmkern.ops.rows_unary import logical_not
 from rocmkern.ops.scatter import index_copy
 from rocmkern.ops.sorting import argsort, searched, sort
+from rocmkern.promotion import Number
 from rocmkern.tensor import Operand, Tensor
 
 
@@ -127,8 +131,10 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Tensor:
-    """Whether each value of x1 is among those of x2; NaN is not."""
+def isin(x1: Operand, x2: Operand | Sequence[Number], /, *, invert: bool = False) -> Tensor:
+    """Whether each value of x1 is among those of x2, which may be a list; NaN is not."""
+    if isinstance(x2, Sequence | np.ndarray):
+        x2 = asarray(x2, device=as_tensor("isin", x1).device)
     device, dtype = device_and_dtype("isin", x1, x2)
     sought, given = operand("isin", x1, dtype, device), reshape(operand("isin", x2, dtype, device), -1)
     among = fused.is_among(sought, given, invert=invert)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from rocmkern.errors import ShapeError
+from rocmkern.errors import ArgumentRangeError, ShapeError
 from rocmkern.layout import Axes, normal_axes
 from rocmkern.ops import small
 from rocmkern.ops.casting import cast
@@ -68,10 +68,15 @@ def cond(x: Tensor, /, ord: Order = None) -> Tensor:
 
 
 @recorded
-def lstsq(a: Tensor, b: Tensor, /, *, rtol: Operand | None = None) -> LstsqResult:
+def lstsq(a: Tensor, b: Tensor, /, rcond: Operand | None = None, *, rtol: Operand | None = None) -> LstsqResult:
     """The x of the smallest norm among those that make the norm of a·x - b smallest, then the squares of these norms,
-    the rank of `a` and its singular values, which count as in `pinv`. A vector b is one right-hand side.
+    the rank of `a` and its singular values, which count as in `pinv`: where they exceed `rtol`, or by NumPy's
+    name `rcond`, of the largest. A vector b is one right-hand side.
     """
+    if rcond is not None:
+        if rtol is not None:
+            raise ArgumentRangeError(f"lstsq: rcond={rcond} and rtol={rtol}; give one of them")
+        rtol = rcond
     right = expand_dims(b, axis=-1) if as_tensor("lstsq", b).ndim == 1 else b
     if as_tensor("lstsq", a).ndim < 2 or right.ndim < 2 or a.shape[-2] != right.shape[-2]:
         raise ShapeError(f"lstsq: shapes {a.shape} and {b.shape}; give as many right-hand sides' rows as equations")

@@ -34,6 +34,9 @@ from rocmkern.ops.rows_unary import abs, isnan, logical_not, sqrt, square
 from rocmkern.ops.scatter import index_add
 from rocmkern.tensor import Tensor
 
+# What the namespace takes from here; the rest it has with NumPy's arguments, from `quantiles` and `passing_nan`.
+__all__ = ["average", "corrcoef", "cov", "histogram", "nanmax", "nanmin", "nansum"]
+
 _FEW_PRODUCTS: Final = 1 << 16  # of covariances
 _TOO_MANY: Final = 1 << 31  # bins
 
@@ -182,8 +185,8 @@ def percentile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = F
 
 def histogram(
     x: Tensor,
-    bins: int | Shares = 10,
     /,
+    bins: int | Shares = 10,
     range: tuple[float, float] | None = None,
     *,
     weights: Tensor | None = None,

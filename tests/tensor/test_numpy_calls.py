@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rocmkern as rk
-from rocmkern.errors import ArgumentError, ArgumentRangeError, DTypeError
+from rocmkern.errors import ArgumentRangeError, DTypeError, ShapeError
 from tests.tensor.arrays import FULL_SHAPES, assert_same, laid_out
 
 CALLED: Any = (
@@ -92,9 +92,16 @@ def test_vectors_of_numpy_as_shapes_and_axes() -> None:
             t.sum(wrong)
 
 
-def test_out_is_refused() -> None:
-    """A result is a new tensor."""
-    t = rk.ones((2, 3))
+def test_out_takes_what_fits() -> None:
+    """The result is written there and given back; one of another shape or of a lower kind is refused."""
+    x = np.arange(6.0).reshape(2, 3)
+    t = rk.asarray(x)
     for name in ("sum", "prod", "mean", "var", "std", "min", "max", "argmin", "argmax", "any", "all"):
-        with pytest.raises(ArgumentError, match=f"{name}: out=Tensor; results are new tensors"):
-            getattr(t, name)(out=t)
+        want = getattr(x, name)(axis=0)
+        out = rk.zeros(3, dtype=want.dtype)
+        assert getattr(t, name)(axis=0, out=out) is out
+        np.testing.assert_allclose(out.numpy(), want, rtol=1e-12)
+        with pytest.raises(ShapeError, match="out has"):
+            getattr(t, name)(axis=1, out=out)
+    with pytest.raises(DTypeError, match="mean: the result is float64, out is int64"):
+        t.mean(out=rk.zeros((), dtype=rk.int64))

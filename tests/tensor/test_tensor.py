@@ -141,10 +141,10 @@ def test_operators_equal_numpy(operator: str, symbol: str) -> None:
 
 
 def test_unary_operators_and_what_is_no_operand() -> None:
-    """-x, +x, abs(x), ~x; strings and arrays are TypeErrors; a tensor differs from None."""
+    """-x, +x, abs(x), ~x; strings and lists are TypeErrors; a tensor differs from None."""
     t = rk.asarray([1, -2])
     assert ((-t).tolist(), (+t).tolist(), abs(t).tolist(), (~t).tolist()) == ([-1, 2], [1, -2], [1, 2], [-2, 1])
-    for other in ("a", None, np.zeros(2), [1]):
+    for other in ("a", None, [1]):
         with pytest.raises(TypeError):
             t + other
         with pytest.raises(TypeError):
@@ -249,6 +249,5 @@ def test_what_python_asks_of_numbers() -> None:
         for mine, wanted in zip(ours, theirs, strict=True):
             assert_same(mine, wanted)
     assert_same(round(t), np.rint(a))
-    with pytest.raises(TypeError, match="round: 2 digits; it rounds to integers"):
-        round(t, 2)
+    assert_same(round(t / 8, 2), (a / 8).round(2))
     assert (t.itemsize, t.to(rk.float16).itemsize) == (4, 2) and t.to(rk.float32) is t

@@ -1,0 +1,198 @@
+"""Quantiles by all of NumPy's methods, of complex numbers, and of what is no NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, floor, prod
+from typing import Final, Literal, get_args
+
+import numpy as np
+
+from rocmkern.dtypes import float64, int64
+from rocmkern.errors import ShapeError
+from rocmkern.layout import Axes, normal_axes
+from rocmkern.ops import familiar
+from rocmkern.ops.casting import cast, duplicate
+from rocmkern.ops.composed import clip, imag, real
+from rocmkern.ops.elementwise import as_tensor, finish, real_float
+from rocmkern.ops.familiar import Shares
+from rocmkern.ops.indexing import take_along_axis, where
+from rocmkern.ops.manipulation import expand_dims, permute_dims, reshape, squeeze, stack
+from rocmkern.ops.reduction import any as any_of
+from rocmkern.ops.reduction import as_floats, count_nonzero
+from rocmkern.ops.rows_binary import add, logical_or, multiply, subtract
+from rocmkern.ops.rows_unary import floor as floors
+from rocmkern.ops.rows_unary import isnan, logical_not
+from rocmkern.ops.sorting import argsort, sort
+from rocmkern.tensor import Tensor
+
+Method = Literal[
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
+    "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest",
+]  # fmt: skip
+_METHODS: Final = get_args(Method)
+
+
+def _continuous(alpha: float, beta: float) -> Callable[[int, float], float]:
+    return lambda n, q: n * q + alpha + q * (1 - alpha - beta) - 1
+
+
+def _averaged(n: int, q: float) -> float:
+    at = n * q - 1
+    return at + 0.5 if at == floor(at) else ceil(at)
+
+
+def _closest(n: int, q: float) -> float:
+    at = n * q - 1.5
+    low = floor(at)
+    return low if at == low and low % 2 else low + 1
+
+
+# Where in n values in order a share q lies, from 0; a fraction is a place between two.
+# Source: Hyndman and Fan, Sample Quantiles in Statistical Packages (1996).
+_PLACES: Final[Mapping[str, Callable[[int, float], float]]] = {
+    "inverted_cdf": lambda n, q: ceil(n * q) - 1,
+    "averaged_inverted_cdf": _averaged,
+    "closest_observation": _closest,
+    "interpolated_inverted_cdf": _continuous(0, 1),
+    "hazen": _continuous(0.5, 0.5),
+    "weibull": _continuous(0, 0),
+    "linear": _continuous(1, 1),
+    "median_unbiased": _continuous(1 / 3, 1 / 3),
+    "normal_unbiased": _continuous(3 / 8, 3 / 8),
+    "lower": lambda n, q: floor((n - 1) * q),
+    "higher": lambda n, q: ceil((n - 1) * q),
+    "midpoint": lambda n, q: (floor((n - 1) * q) + ceil((n - 1) * q)) / 2,
+    "nearest": lambda n, q: round((n - 1) * q),
+}
+
+
+def quantile(
+    x: Tensor,
+    q: Shares,
+    /,
+    axis: Axes = None,
+    out: Tensor | None = None,
+    *,
+    method: Method = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """The value below which a share q (0..1) of those along axes lies, between neighbours as NumPy's method of that
+    name has it.
+
+    NaN where there is one. Several shares come along a new first axis. Integers become float32. Raises ShapeError
+    without elements.
+    """
+    return finish("quantile", _quantiles("quantile", x, q, 1, axis, method, keepdims), out)
+
+
+def percentile(
+    x: Tensor,
+    q: Shares,
+    /,
+    axis: Axes = None,
+    out: Tensor | None = None,
+    *,
+    method: Method = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """`quantile` of percentages, 0..100."""
+    return finish("percentile", _quantiles("percentile", x, q, 100, axis, method, keepdims), out)
+
+
+def median(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+    """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32;
+    complex numbers are in order of their real parts, then of the imaginary ones.
+    """
+    if as_tensor("median", x).dtype.is_complex:
+        return finish("median", _of_complex(x, axis, keepdims), out)
+    return finish("median", familiar.median(x, axis=axis, keepdims=keepdims), out)
+
+
+def nanquantile(
+    x: Tensor, q: Shares, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False
+) -> Tensor:
+    """`quantile` of what is no NaN, linear between neighbours; NaN where all are."""
+    return finish("nanquantile", _of_numbers("nanquantile", x, q, 1, axis, keepdims), out)
+
+
+def nanpercentile(
+    x: Tensor, q: Shares, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False
+) -> Tensor:
+    """`nanquantile` of percentages, 0..100."""
+    return finish("nanpercentile", _of_numbers("nanpercentile", x, q, 100, axis, keepdims), out)
+
+
+def nanmedian(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+    """`median` of what is no NaN; NaN where all are."""
+    return finish("nanmedian", _of_numbers("nanmedian", x, 0.5, 1, axis, keepdims), out)
+
+
+def _quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, method: str, keepdims: bool) -> Tensor:
+    if method not in _METHODS:
+        raise ShapeError(f"{operation}: method {method!r}; use one of {', '.join(_METHODS)}")
+    if method == "linear":
+        return familiar.quantiles(operation, x, q, whole, axis, keepdims)
+    shares, several = _shares(operation, q, whole)
+    rows, shape = _rows(operation, as_floats(operation, x), axis, keepdims)
+    n = rows.shape[-1]
+    if not n:
+        raise ShapeError(f"{operation}: no elements along axes of shape {x.shape}; there is no such value")
+    ordered, unknown = sort(rows), any_of(isnan(rows), axis=-1)
+    found = []
+    for share in shares:
+        place = min(max(_PLACES[method](n, share), 0.0), n - 1.0)
+        value = familiar.between(ordered, place)
+        found.append(reshape(where(unknown, float("nan"), value), shape))
+    return stack(found) if several else found[0]
+
+
+def _shares(operation: str, q: Shares, whole: int) -> tuple[list[float], bool]:
+    given = q.tolist() if isinstance(q, np.ndarray | Tensor) else q
+    several = isinstance(given, Sequence)
+    numbers = [real_float(operation, s, "share") for s in (given if isinstance(given, Sequence) else [given])]
+    if any(not 0 <= s <= whole for s in numbers):
+        raise ShapeError(f"{operation}: shares {numbers}; use 0..{whole}")
+    return [s / whole for s in numbers], several
+
+
+def _rows(operation: str, values: Tensor, axis: Axes, keepdims: bool) -> tuple[Tensor, tuple[int, ...]]:
+    """The values that go together along the last axis, and the shape of one for each."""
+    axes = normal_axes(axis, values.ndim, operation)
+    kept = [a for a in range(values.ndim) if a not in axes]
+    n = prod(values.shape[a] for a in axes)
+    rows = reshape(permute_dims(values, (*kept, *axes)), (*[values.shape[a] for a in kept], n))
+    return rows, tuple(1 if a in axes else m for a, m in enumerate(values.shape) if keepdims or a not in axes)
+
+
+def _of_complex(x: Tensor, axis: Axes, keepdims: bool) -> Tensor:
+    rows, shape = _rows("median", x, axis, keepdims)
+    n = rows.shape[-1]
+    if not n:
+        raise ShapeError(f"median: no elements along axes of shape {x.shape}; there is no such value")
+    by_imaginary = argsort(imag(rows))
+    order = take_along_axis(by_imaginary, argsort(take_along_axis(real(rows), by_imaginary)))
+    ordered = take_along_axis(rows, order)
+    middle = multiply(add(ordered[..., (n - 1) // 2], ordered[..., n // 2]), 0.5)
+    return reshape(where(any_of(isnan(rows), axis=-1), complex("nan+nanj"), middle), shape)
+
+
+def _of_numbers(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, keepdims: bool) -> Tensor:
+    shares, several = _shares(operation, q, whole)
+    rows, shape = _rows(operation, as_floats(operation, x), axis, keepdims)
+    n = rows.shape[-1]
+    if not n:
+        raise ShapeError(f"{operation}: no elements along axes of shape {x.shape}; there is no such value")
+    ordered = sort(rows)
+    last = cast(subtract(count_nonzero(logical_not(isnan(rows)), axis=-1), 1), float64)
+    found = []
+    for share in shares:
+        place = multiply(clip(last, 0.0), share)
+        low = floors(place)
+        ends = [cast(clip(add(low, step), None, clip(last, 0.0)), int64) for step in (0.0, 1.0)]
+        first, second = (squeeze(take_along_axis(ordered, expand_dims(e, axis=-1)), axis=-1) for e in ends)
+        part = cast(subtract(place, low), rows.dtype)
+        inside = logical_or(first == second, part == 0.0)
+        value = where(inside, first, add(multiply(first, subtract(1.0, part)), multiply(second, part)))
+        found.append(reshape(duplicate(value), shape))
+    return stack(found) if several else found[0]
