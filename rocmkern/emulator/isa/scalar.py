@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rocmkern.emulator.isa.fields import LITERAL_CODE
+from rocmkern.emulator.isa.fields import LITERAL_CODE, SCALAR
 from rocmkern.emulator.isa.model import NULL, OFF, PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.isa.table import Row
-from rocmkern.emulator.isa.target import Target, Words, literal, signed
+from rocmkern.emulator.isa.target import Target, Words, signed
 
 # What M0 is added to, as gpr_index says it.
 RELATIVE = {"s_movrels": Mods(gpr_index=1), "s_movreld": Mods(gpr_index=8)}
@@ -20,9 +20,9 @@ def _sources(t: Target, row: Row, codes: tuple[int, ...], words: Words, i: int) 
         code = LITERAL_CODE if slot.kind == "K" else next(fields)
         if code == LITERAL_CODE:
             size = 8
-            sources.append(literal(words, i + 1))
+            sources.append(t.fields.literal(words[i + 1], slot))
         else:
-            sources.append(t.fields.source(code, slot.count))
+            sources.append(t.fields.source(code, slot))
     return tuple(sources), size
 
 
@@ -32,7 +32,7 @@ def sop2(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     if row is None:
         return None
     src, size = _sources(t, row, (w & 255, w >> 8 & 255), words, i)
-    dst = (t.fields.source(w >> 16 & 127, row.dst[0].count),) if row.dst else ()
+    dst = (t.fields.source(w >> 16 & 127, row.dst[0]),) if row.dst else ()
     return Inst(pc, size, row.name, "SOP2", dst, src)
 
 
@@ -41,7 +41,7 @@ def sop1(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     row = t.row("SOP1", w >> 8 & 255)
     if row is None:
         return None
-    dst = (t.fields.source(w >> 16 & 127, row.dst[0].count),) if row.dst else ()
+    dst = (t.fields.source(w >> 16 & 127, row.dst[0]),) if row.dst else ()
     if row.src and row.src[0].kind == "q":
         return Inst(pc, 4, row.name, "SOP1", dst, imm=w & 255)
     src, size = _sources(t, row, (w & 255,), words, i)
@@ -54,7 +54,7 @@ def sopc(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     if row is None:
         return None
     if row.src[1].kind == "n":
-        return Inst(pc, 4, row.name, "SOPC", (), (t.fields.source(w & 255, 1),), imm=w >> 8 & 255)
+        return Inst(pc, 4, row.name, "SOPC", (), (t.fields.source(w & 255, row.src[0]),), imm=w >> 8 & 255)
     src, size = _sources(t, row, (w & 255, w >> 8 & 255), words, i)
     return Inst(pc, size, row.name, "SOPC", (), src)
 
@@ -67,16 +67,16 @@ def sopk(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     register = w >> 16 & 127
     imm = signed(w, 16)
     size = 4
-    dst = (t.fields.source(register, row.dst[0].count),) if row.dst else ()
+    dst = (t.fields.source(register, row.dst[0]),) if row.dst else ()
     src: list[Operand] = []
     for slot in row.src:
         if slot.kind == "":
-            src.append(t.fields.source(register, slot.count))
+            src.append(t.fields.source(register, slot))
         elif slot.kind == "k":
             src.append(Operand("int", w & 0xFFFF if row.name.endswith("u32") else imm))
         elif slot.kind == "K":
             size = 8
-            src.append(literal(words, i + 1))
+            src.append(t.fields.literal(words[i + 1], slot))
     return Inst(pc, size, row.name, "SOPK", dst, tuple(src), imm=imm)
 
 
@@ -97,14 +97,14 @@ def _smem_fields(t: Target, w: int, v: int) -> tuple[int, int, Operand, int]:
     op, cache = w >> 18 & 255, w >> 16 & 1
     has_imm, has_register = w >> 17 & 1, w >> 14 & 1
     if has_register:
-        return op, signed(v, 21) if has_imm else 0, t.fields.source(v >> 25, 1), cache
+        return op, signed(v, 21) if has_imm else 0, t.fields.source(v >> 25, SCALAR), cache
     if has_imm:
         return op, signed(v, 21), OFF, cache
-    return op, 0, t.fields.source(v & 127, 1), cache
+    return op, 0, t.fields.source(v & 127, SCALAR), cache
 
 
 def _scalar_offset(t: Target, code: int) -> Operand:
-    offset = t.fields.source(code, 1)
+    offset = t.fields.source(code, SCALAR)
     return OFF if offset.value == NULL else offset
 
 
@@ -117,15 +117,15 @@ def smem(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     register = w >> 6 & 127
     mods = Mods(cache=cache) if cache else PLAIN
     if not row.src and row.flags != "p":
-        return Inst(pc, 8, row.name, "SMEM", tuple(t.fields.source(register, slot.count) for slot in row.dst))
-    base = t.fields.source((w & 63) << 1, row.src[0].count) if row.src else OFF
+        return Inst(pc, 8, row.name, "SMEM", tuple(t.fields.source(register, slot) for slot in row.dst))
+    base = t.fields.source((w & 63) << 1, row.src[0]) if row.src else OFF
     if row.flags == "p":
         return Inst(pc, 8, row.name, "SMEM", (), (base, offset), PLAIN, imm, register)
     if row.dst:
-        result = t.fields.source(register, row.dst[0].count)
+        result = t.fields.source(register, row.dst[0])
         return Inst(pc, 8, row.name, "SMEM", (result,), (base, offset), mods, imm)
     if len(row.src) == 1:
         return Inst(pc, 8, row.name, "SMEM", (), (base, offset), PLAIN, imm)
-    data = t.fields.source(register, row.src[1].count)
+    data = t.fields.source(register, row.src[1])
     dst = (data,) if row.flags == "r" and cache & 1 else ()
     return Inst(pc, 8, row.name, "SMEM", dst, (base, offset, data), mods, imm)

@@ -6,7 +6,9 @@ Operands are separated by commas, in the order of the encoding's fields; `-` sta
   n       n dwords
   h, i    16-bit float, 16-bit integer; a vector register half on gfx11 and later
   m       lane mask: VCC in the short encodings, a scalar operand in VOP3
-  sn, an  n dwords in scalar or accumulation registers, though the field is a vector register's
+  sn, an  n dwords in scalar or accumulation registers alone, though the field is a vector register's
+  vn, cn  n dwords in vector registers (or accumulation ones) alone; or an inline constant
+  un      n dwords in scalar registers or constants
   K       32-bit literal that the encoding always has
   k b w q n f   simm16 as number, branch, hardware register, message, bits; four bits; printed in a way of its own
   a       LDS address; every other LDS source is data

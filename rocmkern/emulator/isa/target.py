@@ -8,7 +8,7 @@ from functools import cache
 from attrs import define
 
 from rocmkern.emulator.isa.fields import Fields
-from rocmkern.emulator.isa.model import Inst, Operand
+from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.isa.table import CDNA, Row, Rows, tables
 
 Words = Sequence[int]
@@ -32,15 +32,17 @@ Decode = Callable[[Target, int, Words, int], "Inst | None"]
 
 
 @cache
-def target(isa: str) -> Target:
-    """The decoding context of gfx90a, gfx940, gfx950, gfx10, gfx11 or gfx12."""
+def target(isa: str, *, lenient: bool = False) -> Target:
+    """The decoding context of gfx90a, gfx940, gfx950, gfx10, gfx11 or gfx12. `lenient`: whatever the operands are."""
     generation = 9 if isa in CDNA else int(isa[3:])
-    fields = Fields(swap_null=generation >= 11, halves=generation >= 11, mask_dwords=2 if generation == 9 else 1)
+    fields = Fields(
+        swap_null=generation >= 11,
+        halves=generation >= 11,
+        mask_dwords=2 if generation == 9 else 1,
+        has_null=generation > 9,
+        lenient=lenient,
+    )
     return Target(isa, generation, tables(isa), fields)
-
-
-def literal(words: Words, i: int) -> Operand:
-    return Operand("literal", words[i])
 
 
 def signed(value: int, bits: int) -> int:

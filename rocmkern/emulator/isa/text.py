@@ -98,6 +98,11 @@ def _named_scalar(isa: str, index: int, count: int) -> str:
     return name and (name if count == 2 else f"{name}_{'hi' if index & 1 else 'lo'}")
 
 
+def special_text(code: int) -> str:
+    """A source that is no register."""
+    return SPECIAL.get(code, f"src_{code}")
+
+
 def operand_text(isa: str, operand: Operand, slot: Slot) -> str:
     """Any operand; `slot` says how a constant is read."""
     kind, value = operand.kind, operand.value
@@ -110,7 +115,7 @@ def operand_text(isa: str, operand: Operand, slot: Slot) -> str:
             return f"0x{float_bits(value, 16):x}"
         return "0.15915494309189532" if value == 248 and slot.count == 2 else FLOATS[value]
     if kind == "special":
-        return SPECIAL.get(value, f"src_{value}")
+        return special_text(value)
     return "off" if kind == "off" else register_text(isa, operand)
 
 

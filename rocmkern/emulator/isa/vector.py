@@ -9,7 +9,7 @@ from attrs import evolve
 from rocmkern.emulator.isa.fields import DPP8_CODES, DPP_CODE, LITERAL_CODE, SDWA_CODE
 from rocmkern.emulator.isa.model import PLAIN, Dpp, Inst, Mods, Operand, Sdwa
 from rocmkern.emulator.isa.table import Row, Slot
-from rocmkern.emulator.isa.target import Target, Words, literal
+from rocmkern.emulator.isa.target import Target, Words
 
 Codes = tuple[int, ...]
 SDWA_SGPR_DST = 1 << 15
@@ -18,6 +18,16 @@ RELATIVE = {"v_movrels_b32": 1, "v_movreld_b32": 8, "v_movrelsd_b32": 9, "v_movr
 LOAD_SCALE = "v_mfma_ld_scale_b32"
 SCALED = 128  # added to an opcode: the matrix instruction that the scales before it belong to
 FORMAT_DWORDS = (8, 8, 6, 6, 4, 8, 8, 8)  # of an operand of v_mfma_*_f8f6f4 in format fp8 bf8 fp6 bf6 fp4
+VECTOR_CODE = 256  # of v0
+FORMATS = 5  # of them that there are
+VECTOR = ("v", "vl", "vh")
+_WITHIN_ROWS = (*range(0x100), *range(0x101, 0x110), *range(0x111, 0x120), *range(0x121, 0x130), 0x140, 0x141)
+# Of GFX9, and since: whole waves and broadcasts, or shares and exclusive or.
+DPP_CONTROLS = (
+    frozenset({*_WITHIN_ROWS, 0x130, 0x134, 0x138, 0x13C, 0x142, 0x143, *range(0x150, 0x160)}),
+    frozenset({*_WITHIN_ROWS, *range(0x150, 0x170)}),
+)
+SDWA_WHOLE = 6  # the last of the selectors
 WORD_FOLLOWS = (SDWA_CODE, DPP_CODE, *DPP8_CODES)
 
 
@@ -50,6 +60,7 @@ def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, co
         return _sdwa(t, pc, words, i, row, encoding, codes)
     if first == DPP_CODE or (first in DPP8_CODES and t.generation > 9):
         size = 8
+        _check_dpp(t, first, words[i + 1])
         mods = _short_dpp_mods(first, words[i + 1], t.generation)
         codes = (256 | words[i + 1] & 255, *codes[1:])
     src = []
@@ -61,7 +72,7 @@ def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, co
         code = LITERAL_CODE if slot.kind == "K" else next(fields)
         if code == LITERAL_CODE:
             size = 8
-            src.append(literal(words, i + 1))
+            src.append(t.fields.literal(words[i + 1], slot))
         else:
             src.append(_short_source(t, slot, code))
     if "k" in row.flags:
@@ -70,6 +81,8 @@ def _short(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, co
         mods = evolve(mods, gpr_index=RELATIVE[row.name])
     dst = _short_dst(t, row, words[i] >> 17 & 255)
     if "w" in row.flags:
+        if src[0].kind not in VECTOR:
+            t.fields.refuse("what is written too is no vector register")
         dst = (*dst, *src)
     return Inst(pc, size, row.name, encoding, dst, tuple(src), mods)
 
@@ -100,9 +113,9 @@ def vopd(t: Target, pc: int, words: Words, i: int) -> Inst | None:
             code = LITERAL_CODE if slot.kind == "K" else t.fields.vcc.value if slot.kind == "m" else next(fields)
             if code == LITERAL_CODE:
                 size = 12
-                src.append(literal(words, i + 2))
+                src.append(t.fields.literal(words[i + 2], slot))
             else:
-                src.append(t.fields.source(code, slot.count))
+                src.append(t.fields.source(code, slot))
         mods = _both_halves(PLAIN) if "k" in row.flags else PLAIN
         parts.append(Inst(pc, 8, row.name, "VOPD", (t.fields.vector(register, 1),), tuple(src), mods))
     return Inst(pc, size, "v_dual", "VOPD", parts=tuple(parts))
@@ -114,7 +127,7 @@ def _short_source(t: Target, slot: Slot, code: int) -> Operand:
             return t.fields.short_half(code - 256)
         if slot.kind == "a":
             return t.fields.vector(code - 256, slot.count, "a")
-    return t.fields.source(code, slot.count)
+    return t.fields.source(code, slot)
 
 
 def _short_dst(t: Target, row: Row, code: int) -> tuple[Operand, ...]:
@@ -134,11 +147,15 @@ def _sdwa(t: Target, pc: int, words: Words, i: int, row: Row, encoding: str, cod
     v = words[i + 1]
     src0 = (0 if v >> 23 & 1 else 256) | v & 255
     fields = iter((src0, *((codes[1] & 255) | (0 if v >> 31 else 256) for _ in codes[1:])))
-    src = tuple(t.fields.vcc if slot.kind == "m" else t.fields.source(next(fields), slot.count) for slot in row.src)
+    src = tuple(t.fields.vcc if slot.kind == "m" else t.fields.source(next(fields), slot) for slot in row.src)
     dst = _short_dst(t, row, words[i] >> 17 & 255)
     if encoding == "VOPC" and dst and v & SDWA_SGPR_DST:
-        dst = (t.fields.source(v >> 8 & 127, row.dst[0].count),)
-    return Inst(pc, 8, row.name, encoding, dst, src, _sdwa_mods(v, encoding == "VOPC", len(codes)))
+        dst = (t.fields.source(v >> 8 & 127, row.dst[0]),)
+    mods = _sdwa_mods(v, encoding == "VOPC", len(codes))
+    assert mods.sdwa is not None
+    if max(mods.sdwa.dst_sel, *mods.sdwa.src_sel) > SDWA_WHOLE or mods.sdwa.dst_unused > 2:
+        t.fields.refuse("the selection of bytes is reserved")
+    return Inst(pc, 8, row.name, encoding, dst, src, mods)
 
 
 @cache
@@ -157,6 +174,13 @@ def _sdwa_mods(v: int, is_compare: bool, sources: int) -> Mods:
         omod=0 if is_compare else v >> 14 & 3,
         sdwa=sdwa,
     )
+
+
+def _check_dpp(t: Target, code: int, v: int) -> None:
+    """Refuse a control of DPP16 that is reserved."""
+    control = v >> 8 & 511
+    if code not in DPP8_CODES and control not in DPP_CONTROLS[t.generation > 9]:
+        t.fields.refuse(f"DPP control {control:#x} is reserved")
 
 
 def _dpp(code: int, v: int, generation: int) -> Dpp:
@@ -189,9 +213,7 @@ def vop3(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     codes = (v & 511, v >> 9 & 511, v >> 18 & 511)
     src, size, dpp_word = _long_sources(t, row, codes, words, i, op_sel)
     dst = tuple(
-        t.fields.source(w >> 8 & 127, slot.count)
-        if place == 1
-        else t.fields.destination(slot, w & 255, bool(op_sel & 8))
+        t.fields.source(w >> 8 & 127, slot) if place == 1 else t.fields.destination(slot, w & 255, bool(op_sel & 8))
         for place, slot in enumerate(row.dst)
     )
     if t.fields.halves:
@@ -201,6 +223,7 @@ def vop3(t: Target, pc: int, words: Words, i: int) -> Inst | None:
         return Inst(pc, size, row.name, "VOP3", dst, src, _vop3_mods(0, 0, 0, 0, op_sel), _truth_table(w, v))
     mods = _vop3_mods(v >> 29, abs_bits, w >> 15 & 1, v >> 27 & 3, op_sel)
     if dpp_word:
+        _check_dpp(t, codes[0], words[i + size // 4 - 1])
         mods = _with_dpp(mods, codes[0], words[i + size // 4 - 1], t.generation)
     if "k" in row.flags:
         mods = _both_halves(mods)
@@ -223,17 +246,19 @@ def _long_sources(
     src = []
     for place, slot in enumerate(row.src):
         code = codes[place]
+        if code >= VECTOR_CODE and row.name.startswith("v_s_"):
+            t.fields.refuse("a vector register stands where a scalar register or a constant is wanted")
         if place == 0 and t.generation >= 11 and (code == DPP_CODE or code in DPP8_CODES):
             has_dpp = True
             size += 4
             code = 256 | words[i + 2] & 255
         if code == LITERAL_CODE and t.generation > 9:
             size = 12
-            src.append(literal(words, i + 2))
+            src.append(t.fields.literal(words[i + 2], slot))
         elif code >= 256 and slot.kind in ("h", "i") and t.fields.halves:
             src.append(t.fields.vector(code - 256, 1, "vh" if op_sel >> place & 1 else "vl"))
         else:
-            src.append(t.fields.source(code, slot.count))
+            src.append(t.fields.source(code, slot))
     return tuple(src), size, has_dpp
 
 
@@ -275,6 +300,7 @@ def vop3p(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     op_sel_hi = (v >> 27 & 3) | (w >> 14 & 1) << 2
     mods = _packed_mods(v >> 29, w >> 8 & 7, w >> 15 & 1, w >> 11 & 7, op_sel_hi, is_mix(row.name))
     if dpp_word:
+        _check_dpp(t, codes[0], words[i + 2])
         mods = _with_dpp(mods, codes[0], words[i + 2], t.generation)
     return Inst(pc, size, row.name, "VOP3P", dst, src, mods)
 
@@ -289,9 +315,9 @@ def _packed_sources(t: Target, row: Row, codes: Codes, words: Words, i: int) -> 
     for code, slot in zip(codes, row.src, strict=False):
         if code == LITERAL_CODE and t.generation > 9:
             size = 12
-            src.append(literal(words, i + 2))
+            src.append(t.fields.literal(words[i + 2], slot))
         else:
-            src.append(t.fields.source(code, slot.count))
+            src.append(t.fields.source(code, slot))
     return tuple(src), size, has_dpp
 
 
@@ -313,25 +339,24 @@ def _matrix(t: Target, pc: int, w: int, v: int, row: Row) -> Inst:
     accumulators = (v >> 27 & 1, v >> 28 & 1, w >> 15 & 1)
     is_move = row.name.startswith("v_accvgpr")
     is_sparse = row.name.startswith("v_smfmac")  # its third source are indices, always in vector registers
+    slots = row.src
+    if "f8f6f4" in row.name:
+        formats = (w >> 8 & 7, v >> 29)
+        if max(formats) >= FORMATS:
+            t.fields.refuse(f"number format {max(formats)} is reserved")
+        slots = (*(Slot("v", FORMAT_DWORDS[code]) for code in formats), slots[2])
     src = tuple(
         t.fields.vector(code - 256, slot.count, "a")
         if code >= 256 and (slot.kind == "a" or (is_acc and not is_move and (place < 2 or not is_sparse)))
-        else t.fields.source(code, slot.count)
-        for place, (code, slot, is_acc) in enumerate(zip(codes, row.src, accumulators, strict=False))
+        else t.fields.source(code, slot)
+        for place, (code, slot, is_acc) in enumerate(zip(codes, slots, accumulators, strict=False))
     )
-    if "f8f6f4" in row.name:
-        counts = (FORMAT_DWORDS[w >> 8 & 7], FORMAT_DWORDS[v >> 29], src[2].count)
-        src = tuple(_resized(t, operand, count) for operand, count in zip(src, counts, strict=True))
     slot = row.dst[0]
     in_accumulators = slot.kind == "a" or (w >> 15 & 1 and not is_move)
     dst = (t.fields.vector(w & 255, slot.count, "a" if in_accumulators else "v"),)
     return Inst(
         pc, 8, row.name, "VOP3P", dst, src, PLAIN if is_move else _matrix_mods(w >> 8 & 7, w >> 11 & 15, v >> 29)
     )
-
-
-def _resized(t: Target, operand: Operand, count: int) -> Operand:
-    return t.fields.vector(operand.value, count, operand.kind) if operand.kind in ("v", "a") else operand
 
 
 def _scaled_matrix(t: Target, pc: int, words: Words, i: int) -> Inst | None:
@@ -343,7 +368,7 @@ def _scaled_matrix(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     base = t.row("VOP3P", after >> 16 & 127)
     assert base is not None
     matrix = _matrix(t, pc, after, last, base)
-    scales = (t.fields.source(v & 511, 1), t.fields.source(v >> 9 & 511, 1))
+    scales = tuple(t.fields.source(v >> low & 511, slot) for low, slot in zip((0, 9), row.src[3:], strict=True))
     mods = evolve(matrix.mods, abid=0, op_sel=w >> 11 & 3, op_sel_hi=v >> 27 & 3)
     return Inst(pc, 16, row.name, "VOP3P", matrix.dst, (*matrix.src, *scales), mods)
 

@@ -183,6 +183,7 @@ class Access:
 
 Result = Value | tuple[Value, ...]
 Emit = Callable[..., Result | None]
+Fault = Callable[[Inst, str, int], str]  # why an instruction of a target and wave size can't run; "" where it can
 E = TypeVar("E", bound=Emit)
 
 
@@ -199,6 +200,7 @@ class Row:
     integer_clamp: Emit | None = None  # the saturating form that the clamp bit selects for an integer result
     isas: tuple[str, ...] = field(factory=tuple)
     access: Access | None = None
+    fault: Fault | None = None
 
     @cached_property
     def explicit(self) -> tuple[str, ...]:
@@ -242,13 +244,19 @@ def _signature(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _decorator(
-    unit: Unit, names: str, signature: str, packed: bool, integer_clamp: Emit | None, isas: tuple[str, ...]
+    unit: Unit,
+    names: str,
+    signature: str,
+    packed: bool,
+    integer_clamp: Emit | None,
+    isas: tuple[str, ...],
+    fault: Fault | None = None,
 ) -> Callable[[E], E]:
     destinations, sources = _signature(signature)
 
     def add(emit: E) -> E:
         for name in names.split():
-            register(Row(name, unit, destinations, sources, emit, packed, integer_clamp, isas))
+            register(Row(name, unit, destinations, sources, emit, packed, integer_clamp, isas, fault=fault))
         return emit
 
     return add
@@ -282,9 +290,11 @@ def lanes(names: str, signature: str, *, isas: tuple[str, ...] = ()) -> Callable
     return _decorator("lanes", names, signature, False, None, isas)
 
 
-def state(names: str, signature: str = "", *, isas: tuple[str, ...] = ()) -> Callable[[E], E]:
+def state(
+    names: str, signature: str = "", *, isas: tuple[str, ...] = (), fault: Fault | None = None
+) -> Callable[[E], E]:
     """Out-of-line row on registers in memory. The signature matters for the types of constants."""
-    return _decorator("state", names, signature, False, None, isas)
+    return _decorator("state", names, signature, False, None, isas, fault)
 
 
 def memory(names: str, access: Access, emit: Emit | None = None, *, isas: tuple[str, ...] = ()) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from rocmkern.emulator.ir import Value
-from rocmkern.emulator.isa.model import Operand
+from rocmkern.emulator.isa.model import Inst, Operand
 from rocmkern.emulator.meaning.api import Context, Result, State, control, salu, state
 from rocmkern.emulator.mode import DENORMALS, ROUNDING
-from rocmkern.errors import UnsupportedInstruction
 
 MODE: Final = 1
 SCRATCH_BASES: Final = (20, 21)  # gfx10 to gfx12: scratch is the wave's own, wherever its base is said to be
@@ -20,16 +19,19 @@ def hardware_field(imm: int) -> tuple[int, int, int]:
     return imm & 63, ((1 << width) - 1) << shift, shift
 
 
-@state("s_setreg_b32 s_setreg_imm32_b32")
+def _unknown_register(inst: Inst, isa: str, wave_size: int) -> str:
+    register, mask, _ = hardware_field(inst.imm)
+    if register == MODE or (register in SCRATCH_BASES and isa in ("gfx10", "gfx11", "gfx12")):
+        return ""
+    return f"({inst.name}) sets bits {mask:#x} of hardware register {register}, which the emulator has not"
+
+
+@state("s_setreg_b32 s_setreg_imm32_b32", fault=_unknown_register)
 def set_register(s: State) -> None:
     """Sets bits of MODE; writes of scratch bases do nothing; other registers are not known."""
     register, mask, shift = hardware_field(s.inst.imm)
     if register == MODE:
         _set_mode(s, mask, s.scalar(0).shl(shift))
-    elif register not in SCRATCH_BASES or s.context.isa not in ("gfx10", "gfx11", "gfx12"):
-        raise UnsupportedInstruction(
-            f"{s.inst.name}: bits {mask:#x} of hardware register {register} can't be set in the emulator"
-        )
 
 
 def _set_mode(s: State, mask: int, bits: Value) -> None:
@@ -82,23 +84,25 @@ control("s_set_gpr_idx_off", "nop")
 control("s_barrier_wait", "barrier")
 
 
+def _other_barrier(inst: Inst, isa: str, wave_size: int) -> str:
+    return "" if inst.src[0] == Operand("int", -1) else f"({inst.name}) is for another barrier than -1, the workgroup's"
+
+
 def _signal(s: State) -> Value:
     """How many waves had signalled before this one."""
-    barrier, w = s.inst.src[0], s.context.writer
-    if barrier != Operand("int", -1):
-        raise UnsupportedInstruction(f"{s.inst.name}: only barrier -1, the workgroup's, is known to the emulator")
+    w = s.context.writer
     count = w.load(s.signals(), "i64", 0, 8)
     w.store(count + 1, s.signals(), 8)
     return count
 
 
-@state("s_barrier_signal")
+@state("s_barrier_signal", fault=_other_barrier)
 def signal(s: State) -> None:
     """Counts the wave."""
     _signal(s)
 
 
-@state("s_barrier_signal_isfirst", "scc = b32")
+@state("s_barrier_signal_isfirst", "scc = b32", fault=_other_barrier)
 def signal_first(s: State) -> None:
     """SCC: no wave of the workgroup has signalled before."""
     s.write_scc(_signal(s).eq(0))

@@ -13,13 +13,13 @@ from typing import Final
 from attrs import define, field
 
 from rocmkern.emulator.ir import WIDTH, Value, Writer
+from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.isa.table import ISAS, tables
 from rocmkern.emulator.isa.vector import LOAD_SCALE
 from rocmkern.emulator.meaning.api import Context, State, state
 from rocmkern.emulator.meaning.convert import bfloat_bits, pair
 from rocmkern.emulator.meaning.float8 import FORMATS, to_single
 from rocmkern.emulator.meaning.matrix_layout import BITS, Fragment, Layout, layout
-from rocmkern.errors import UnsupportedInstruction
 
 CHUNK: Final = 16  # lanes of D that are summed together
 SUM_BYTES: Final = 64  # per lane of a chunk, of the sums that share a loop over k: as many as have a register
@@ -288,10 +288,17 @@ def _swizzled(lane: int, pattern: int) -> int:
 
 def _emit(s: State) -> None:
     """D = A·B + C."""
-    shape = layout(s.inst, s.context.isa)
-    if shape is None:
-        raise UnsupportedInstruction(f"translate: {s.inst.name} at pc {s.inst.pc:#x} has no such number format")
-    Product(s, shape).emit()
+    Product(s, layout(s.inst, s.context.isa)).emit()
+
+
+def _fault(inst: Inst, isa: str, wave_size: int) -> str:
+    shape, broadcast, chosen = layout(inst, isa), inst.mods.cbsz, inst.mods.abid
+    if shape.lanes != wave_size:
+        return f"needs waves of {shape.lanes} lanes, not {wave_size}"
+    is_cast = broadcast and not (shape.sparse or shape.result == "f64" or "f8f6f4" in inst.name)
+    if is_cast and (1 << broadcast > shape.blocks or chosen >> broadcast):
+        return f"(cbsz {broadcast}, abid {chosen}) broadcasts a block that is none of {shape.blocks}"
+    return ""
 
 
 def _names(isa: str, prefix: tuple[str, ...]) -> list[str]:
@@ -302,5 +309,5 @@ _NAMES: Final = dict.fromkeys(
     name for isa in ISAS for name in _names(isa, ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")) if name != LOAD_SCALE
 )
 _F64: Final = " ".join(name for name in _NAMES if name.startswith("v_mfma_f64"))
-state(_F64, "= b64 b64 f64")(_emit)
-state(" ".join(name for name in _NAMES if name not in _F64.split()))(_emit)
+state(_F64, "= b64 b64 f64", fault=_fault)(_emit)
+state(" ".join(name for name in _NAMES if name not in _F64.split()), fault=_fault)(_emit)

@@ -62,15 +62,13 @@ class Layout:
     sparse: bool = False  # A has two of every four k, where the index register says
 
 
-def layout(inst: Inst, isa: str) -> Layout | None:
-    """The layout of a matrix instruction; None where a format code means nothing."""
+def layout(inst: Inst, isa: str) -> Layout:
+    """The layout of a matrix instruction."""
     found = _NAME.match(inst.name)
     assert found is not None, inst.name
     family, result, size, k = found[1], found[2], int(found[3]), int(found[4])
     kinds = (found[5], found[6] or found[5])
     if kinds[0] == "f8f6f4":
-        if max(inst.mods.cbsz, inst.mods.blgp) >= len(F8F6F4):
-            return None
         kinds = (F8F6F4[inst.mods.cbsz], F8F6F4[inst.mods.blgp])
     sparse = family in ("smfmac", "swmmac")
     if family in ("wmma", "swmmac"):
