@@ -15,6 +15,7 @@ from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.meaning.api import Access, Context, Row
 from rocmkern.emulator.mode import Mode
 from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
+from rocmkern.emulator.wave import field, wave
 
 
 @frozen
@@ -48,10 +49,10 @@ class AccessFunction:
 
     def body(self, w: Writer) -> None:
         """Emit the function's body; parameters are %w %op %mask %addresses %data %result."""
-        wave, mask = Value(w, "ptr", 0, "%w"), Value(w, "i64", 0, "%mask")
+        mask = Value(w, "i64", 0, "%mask")
         addresses = Value(w, "ptr", 0, "%addresses")
         size = self._size(w)
-        spaces = Spaces(w, wave, self.space, size, self.wave_size)
+        spaces = Spaces(w, self.space, size, self.wave_size)
         buffer = w.buffer(8 * LANES)
         with w.loop(self.wave_size // LANES) as chunk:
             part = mask.lshr(chunk * LANES).trunc("i16")
@@ -80,7 +81,7 @@ class AccessFunction:
         with w.each_bit(good) as lane:
             address = w.load(w.at(buffer, lane.zext("i64").shl(3)), "i64", 0, 8)
             passes = w.call(
-                "check_access", "i1", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"),
+                "check_access", "i1", 0, wave(w), Value(w, "ptr", 0, "%op"),
                 chunk * LANES + lane.zext("i64"), address, size.trunc("i32"), w.constant("i32", kind),
             )  # fmt: skip
             allowed.set(allowed.get() & ~(~passes).zext("i16").shl(lane.trunc("i16")))
@@ -94,7 +95,7 @@ class AccessFunction:
             return
         for i in range(self._registers):
             value = w.load(w.at(pointer, 4 * i), "i32").splat(LANES)
-            w.store(value, self._row(w, "%result", i, offset), 4)
+            w.store(value, self._row(w, "%result", i, offset, LANES), 4)
 
     def _move(self, w: Writer, good: Value, chunk: Value, resolved: Value, buffer: Value) -> None:
         first = resolved.lane(0)
@@ -140,8 +141,30 @@ class AccessFunction:
     def _registers(self) -> int:
         return max(1, self.bytes_per_lane // 4) if self.access.bits >= 32 else 1
 
-    def _row(self, w: Writer, base: str, register: int, offset: Value) -> Value:
-        return w.at(w.at(Value(w, "ptr", 0, base), register * self.wave_size * 4), offset)
+    @property
+    def data_bytes(self) -> int:
+        """Of the registers at `%data`."""
+        a = self.access
+        if a.op in ("load", "store"):
+            return 0 if a.op == "load" else self._registers * self._row_bytes
+        return (2 if a.op == "cmpxchg" else a.operands) * a.bits // 32 * self._row_bytes
+
+    @property
+    def result_bytes(self) -> int:
+        """Of the registers at `%result`."""
+        a = self.access
+        if a.op in ("load", "store"):
+            return self._registers * self._row_bytes if a.op == "load" else 0
+        return a.bits // 32 * self._row_bytes if self.returns else 0
+
+    @property
+    def _row_bytes(self) -> int:
+        return 4 * self.wave_size
+
+    def _row(self, w: Writer, base: str, register: int, offset: Value, lanes: int = 1) -> Value:
+        """A register from an offset within its row on, of that many lanes."""
+        rows = Value(w, "ptr", 0, base, room=self.data_bytes if base == "%data" else self.result_bytes)
+        return w.at(w.at(rows, register * self._row_bytes), offset, self._row_bytes - 4 * lanes)
 
     # Straight: sixteen lanes one after the other in memory.
 
@@ -154,12 +177,12 @@ class AccessFunction:
                 self._put(w, value, 0, offset)
                 return
             for i, value in enumerate(load_rows(w, pointer, n)):
-                w.store(value, self._row(w, "%result", i, offset), 4)
+                w.store(value, self._row(w, "%result", i, offset, LANES), 4)
             return
         if a.bits < 32:
             w.store(self._take(w, 0, offset, LANES).trunc(f"i{a.bits}"), pointer)
             return
-        rows = [w.load(self._row(w, "%data", i, offset), "i32", LANES, 4) for i in range(n)]
+        rows = [w.load(self._row(w, "%data", i, offset, LANES), "i32", LANES, 4) for i in range(n)]
         store_rows(w, rows, pointer)
 
     # One lane.
@@ -183,7 +206,7 @@ class AccessFunction:
 
     def _put(self, w: Writer, value: Value, register: int, offset: Value) -> None:
         """Write a loaded value to its register, or the half of it that a d16 form names."""
-        row = self._row(w, "%result", register, offset)
+        row = self._row(w, "%result", register, offset, max(value.lanes, 1))
         if self.access.half:
             old = w.load(row, "i32", value.lanes, 4)
             low = self.access.half == "low"
@@ -191,7 +214,7 @@ class AccessFunction:
         w.store(value, row, 4)
 
     def _take(self, w: Writer, register: int, offset: Value, lanes: int) -> Value:
-        value = w.load(self._row(w, "%data", register, offset), "i32", lanes, 4)
+        value = w.load(self._row(w, "%data", register, offset, max(lanes, 1)), "i32", lanes, 4)
         return value.lshr(16) if self.access.half == "high" else value
 
     def _operand(self, w: Writer, register: int, offset: Value) -> Value:
@@ -230,7 +253,7 @@ class AccessFunction:
         return old
 
     def _mode(self, w: Writer) -> Mode:
-        return Mode(w.load(w.at(Value(w, "ptr", 0, "%w"), at.WAVE_MODE), "i32", 0, 4), self.by_mode)
+        return Mode(w.load(field(w, at.WAVE_MODE), "i32", 0, 4), self.by_mode)
 
     def _fault(self, w: Writer, bad: Value, chunk: Value, raw: Value, size: Value) -> None:
         lane = w.intrinsic("cttz", bad, extra="i1 true").zext("i64")
@@ -240,7 +263,7 @@ class AccessFunction:
         kind = {"lds": 1, "scratch": 2}.get(self.space, 0)
         store = self.access.op != "load"
         w.call(
-            "record_fault", "void", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"), chunk * LANES + lane,
+            "record_fault", "void", 0, wave(w), Value(w, "ptr", 0, "%op"), chunk * LANES + lane,
             address, size.trunc("i32"), w.constant("i32", kind * 2 + store),
         )  # fmt: skip
 
@@ -264,13 +287,12 @@ class Spaces:
     """Turns the addresses of a space into host addresses, and says which lie inside it."""
 
     w: Writer
-    wave: Value
     space: Space
     size: Value
     wave_size: int
 
-    def _field(self, offset: int, base: Value | None = None) -> Value:
-        return self.w.load(self.w.at(base or self.wave, offset), "i64", 0, 8)
+    def _field(self, offset: int) -> Value:
+        return self.w.load(field(self.w, offset), "i64", 0, 8)
 
     def _inside(self, offset: Value, limit: Value) -> Value:
         """offset + size <= limit, with no wrap."""
@@ -279,8 +301,9 @@ class Spaces:
         return offset.compare("ule", room) & fits
 
     def _global(self, raw: Value) -> tuple[Value, Value]:
-        launch = self.w.load(self.w.at(self.wave, at.WAVE_LAUNCH), "ptr", 0, 8)
-        low, high = self._field(at.LAUNCH_ARENA, launch), self._field(at.LAUNCH_ARENA_END, launch)
+        w = self.w
+        launch = w.load(field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
+        low, high = (w.load(w.at(launch, limit), "i64", 0, 8) for limit in (at.LAUNCH_ARENA, at.LAUNCH_ARENA_END))
         return raw, self._inside(raw - low, high - low)
 
     def _lds(self, offset: Value) -> tuple[Value, Value]:

@@ -12,7 +12,7 @@ from rocmkern.emulator.ir import Value, Variable
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.isa.table import CDNA
 from rocmkern.emulator.meaning.api import Access
-from rocmkern.emulator.operands import CONSTANTS, NULL
+from rocmkern.emulator.operands import uniform
 from rocmkern.emulator.registers import Registers
 
 PerChunk = Callable[[Value], Value]  # the addresses of a chunk of lanes
@@ -62,12 +62,9 @@ class Addresses:
     def _scalar32(self, number: int) -> Value:
         """A scalar address operand, zero-extended; 0 where absent."""
         operand = self.inst.src[number]
-        w, place = self.regs.writer, ("src", number)
-        if operand.kind == "s" and operand.value != 125:
-            return self.regs.scalar(place, "i32").zext("i64")
-        if operand.kind in ("int", "literal"):
-            return self.regs.constant(place, "i32", operand.value & 0xFFFFFFFF).zext("i64")
-        return w.constant("i64", 0)
+        if operand.kind == "off":
+            return self.regs.writer.constant("i64", 0)
+        return uniform(self.regs, ("src", number), operand, "i32", "b32").zext("i64")
 
     def _vector32(self, number: int, chunk: Value, register: int = 0) -> Value:
         return self.regs.vector(("src", number), register, chunk).zext("i64")
@@ -88,7 +85,7 @@ class Addresses:
     def _global(self) -> PerChunk:
         w, (vaddr, saddr) = self.regs.writer, self.inst.src[:2]
         base = self._offset()
-        if saddr.kind == "s" and saddr.value != 125:
+        if saddr.kind == "s":
             base = base + self.regs.scalar(("src", 1), "i64")
         if self.place:
             return self._by_lane(base)
@@ -182,10 +179,8 @@ def scalar_access(inst: Inst, regs: Registers, access: Access) -> tuple[Value, V
     """Where scalar memory goes, and how many bytes it moves there: a buffer ends with its records."""
     w, (base, soffset) = regs.writer, inst.src[:2]
     offset, unit = regs.immediate(0), access.stride or 1
-    if soffset.kind == "s" and soffset.value != NULL:
-        offset = offset + regs.scalar(("src", 1), "i32").zext("i64") * unit
-    elif soffset.kind in CONSTANTS:
-        offset = offset + regs.constant(("src", 1), "i32", soffset.value & 0xFFFFFFFF).zext("i64") * unit
+    if soffset.kind != "off":
+        offset = offset + uniform(regs, ("src", 1), soffset, "i32", "b32").zext("i64") * unit
     start, whole = regs.scalar(("src", 0), "i64"), w.constant("i64", access.bits // 8 * access.count)
     aligned = ~(min(access.bits // 8, 4) - 1)
     if base.count == 2:

@@ -8,13 +8,16 @@ from typing import Final
 from attrs import define, field
 
 from rocmkern.emulator import layout as at
+from rocmkern.emulator import wave
 from rocmkern.emulator.flow import EXEC_PAIR, PAIRS, SCC
 from rocmkern.emulator.ir import WIDTH, Value, Writer
 from rocmkern.emulator.isa.model import EXEC, M0, VCC, Inst, Operand
 from rocmkern.emulator.meaning.api import ELEMENT, IMPLICIT, Row
-from rocmkern.emulator.operands import CONSTANTS, mask_lanes
+from rocmkern.emulator.operands import CONSTANTS, is_null, mask_lanes
 from rocmkern.emulator.registers import Place
+from rocmkern.errors import UnsupportedInstruction
 
+REGISTERS: Final = ("s", "v", "vl", "vh", "a")
 PAIR_OF: Final = {"vcc": VCC, "m0": M0, "exec": EXEC}
 QUAD: Final = 4  # lanes that stand for all where they are alike
 BY_LANE: Final = frozenset({"v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"})
@@ -82,10 +85,10 @@ class Inline:
     def home(self, register: int, chunk: int = 0) -> Value:
         w = self.writer
         if register == SCC:
-            return w.at(self.wave(), at.SCC)
+            return wave.field(w, at.SCC)
         if register >= PAIRS:
-            return w.at(self.wave(), 8 * (register - PAIRS))
-        return w.at(self.wave(), at.WAVE_VECTORS + 4 * (register * self.wave_size + chunk * self.lanes))
+            return wave.pair(w, register - PAIRS)
+        return wave.row(w, register, chunk, self.lanes, self.isa, self.wave_size)
 
     def save(self, register: int) -> None:
         """Copy to its home."""
@@ -113,7 +116,7 @@ class Inline:
     # The seam.
 
     def wave(self) -> Value:
-        return Value(self.writer, "ptr", 0, "%w")
+        return wave.wave(self.writer)
 
     def launch(self) -> Value:
         return Value(self.writer, "ptr", 0, "%launch")
@@ -125,18 +128,30 @@ class Inline:
         for chunk in range(self.chunk_count):
             yield self.writer.constant("i64", chunk)
 
-    def register(self, place: Place) -> int:
+    def register(self, place: Place, which: int = 0, count: int = 1) -> int:
+        """Number `which` of an operand's registers, of which that many from there on are meant.
+
+        Raises UnsupportedInstruction where it has fewer.
+        """
         operand = (self.inst.dst if place[0] == "dst" else self.inst.src)[place[1]]
-        return operand.value + (at.VECTORS if operand.kind == "a" else 0)
+        wave.place_of(operand, self.isa, self.wave_size)
+        if operand.kind not in REGISTERS or which + count > operand.count:
+            raise UnsupportedInstruction(
+                f"translate: {self.inst.name} wants {which + count} registers of an operand of {operand.count}"
+            )
+        return operand.value + which + (at.VECTORS if operand.kind == "a" else 0)
+
+    def _is_null(self, place: Place) -> bool:
+        return is_null((self.inst.dst if place[0] == "dst" else self.inst.src)[place[1]])
 
     def vector(self, place: Place, register: int, chunk: Value) -> Value:
         number = int(chunk.constant or 0)
         if place[0] == "moved":
             return self._moved[place[1]][number]
-        return self.read_row(self.register(place) + register, number)
+        return self.read_row(self.register(place, register), number)
 
     def write_vector(self, place: Place, register: int, chunk: Value, value: Value, mask: Value | None) -> None:
-        number, row = int(chunk.constant or 0), self.register(place) + register
+        number, row = int(chunk.constant or 0), self.register(place, register)
         value = value.splat(self.lanes)
         if mask is not None:
             value = mask.select(value, self.read_row(row, number))
@@ -157,7 +172,7 @@ class Inline:
 
     def permuted(self, place: Place, order: list[int], register: int) -> Place:
         w = self.writer
-        whole = self.whole(self.register(place) + register)
+        whole = self.whole(self.register(place, register))
         moved = w.shuffle(whole, None, [max(source, 0) for source in order])
         number = len(self._moved)
         self._moved[number] = [
@@ -170,7 +185,9 @@ class Inline:
         return self.writer.concatenate([self.read_row(row, c) for c in range(self.chunk_count)])
 
     def scalar(self, place: Place, element: str) -> Value:
-        return self.read_scalar(self.register(place), element)
+        if self._is_null(place):
+            return self.writer.constant(element, 0)
+        return self.read_scalar(self.register(place, count=WIDTH[element] // 32 or 1), element)
 
     def read_scalar(self, index: int, element: str) -> Value:
         pair = self.read_pair(PAIRS + index // 2)
@@ -179,10 +196,13 @@ class Inline:
         return pair.lshr(32).trunc("i32") if index & 1 else pair.trunc("i32")
 
     def scalar_part(self, place: Place, register: int) -> Value:
-        return self.read_scalar(self.register(place) + register, "i32")
+        if self._is_null(place):
+            return self.writer.constant("i32", 0)
+        return self.read_scalar(self.register(place, register), "i32")
 
-    def write_scalar(self, place: Place, value: Value) -> None:
-        self.write_scalar_at(self.register(place), value)
+    def write_scalar(self, place: Place, value: Value, register: int = 0) -> None:
+        if not self._is_null(place):
+            self.write_scalar_at(self.register(place, register, value.width // 32), value)
 
     def write_scalar_at(self, index: int, value: Value) -> None:
         pair = PAIRS + index // 2
@@ -229,10 +249,10 @@ class Whole(Inline):
         yield self.writer.constant("i64", 0)
 
     def vector(self, place: Place, register: int, chunk: Value) -> Value:
-        return self.parts.whole(self.register(place) + register)
+        return self.parts.whole(self.register(place, register))
 
     def write_vector(self, place: Place, register: int, chunk: Value, value: Value, mask: Value | None) -> None:
-        number = self.register(place) + register
+        number = self.register(place, register)
         if mask is not None:
             value = mask.select(value, self.parts.whole(number))
         size = self.parts.lanes
@@ -259,10 +279,10 @@ class Uniform(Whole):
     """The same registers where all lanes hold the same: a few lanes stand for all."""
 
     def vector(self, place: Place, register: int, chunk: Value) -> Value:
-        return self.parts.read_row(self.register(place) + register, 0).lane(0).splat(self.lanes)
+        return self.parts.read_row(self.register(place, register), 0).lane(0).splat(self.lanes)
 
     def write_vector(self, place: Place, register: int, chunk: Value, value: Value, mask: Value | None) -> None:
-        row, value = self.register(place) + register, value if not value.lanes else value.lane(0)
+        row, value = self.register(place, register), value if not value.lanes else value.lane(0)
         for part in range(self.parts.chunk_count):
             self.parts.write_row(row, part, value.splat(self.parts.lanes))
         self.parts.uniform.add(("row", row))
@@ -270,8 +290,10 @@ class Uniform(Whole):
     def lanes_of(self, mask: Value, chunk: Value) -> Value:
         return mask_lanes(mask, chunk, self.lanes)
 
-    def write_scalar(self, place: Place, value: Value) -> None:
+    def write_scalar(self, place: Place, value: Value, register: int = 0) -> None:
         """A mask of lanes, which is the only scalar result of vector instructions: all or none."""
+        if self._is_null(place):
+            return
         index = self.register(place)
         self.write_scalar_at(index, -(value & 1))
         self.parts.uniform.add(("mask", index))

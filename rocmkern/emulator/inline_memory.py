@@ -14,7 +14,7 @@ from rocmkern.emulator.inline import Inline
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import Access, Row
-from rocmkern.emulator.operands import NULL
+from rocmkern.emulator.wave import field
 
 GLOBAL: Final = frozenset({"GLOBAL", "VGLOBAL", "FLAT", "VFLAT"})
 LDS: Final = frozenset({"DS", "VDS"})
@@ -72,17 +72,17 @@ class InlineMemory:
         w.branch(inside, good, self.way_out(self.inst.pc))
         w.label(good)
         pointer = w.emit(f"inttoptr i64 {address.text} to ptr", "ptr")
-        first = self.inst.dst[0].value
+        result, first = ("dst", 0), self.inst.dst[0].value
         if access.bits < 32:
-            regs.write_scalar_at(first, w.load(pointer, f"i{access.bits}").cast(access.extend, "i32"))
+            regs.write_scalar(result, w.load(pointer, f"i{access.bits}").cast(access.extend, "i32"))
             return
         position = 0
         while position < access.count:
             if access.count - position >= 2 and (first + position) % 2 == 0:
-                regs.write_scalar_at(first + position, w.load(w.at(pointer, 4 * position), "i64", 0, 4))
+                regs.write_scalar(result, w.load(w.at(pointer, 4 * position), "i64", 0, 4), position)
                 position += 2
             else:
-                regs.write_scalar_at(first + position, w.load(w.at(pointer, 4 * position), "i32", 0, 4))
+                regs.write_scalar(result, w.load(w.at(pointer, 4 * position), "i32", 0, 4), position)
                 position += 1
 
     # Vector memory.
@@ -126,7 +126,7 @@ class InlineMemory:
             return
         straight, start = self._straight(vaddr.value, vaddr.count == 2, self._bytes)
         address = start + self.inst.imm
-        if saddr.kind == "s" and saddr.value != NULL:
+        if saddr.kind == "s":
             address = address + regs.scalar(("src", 1), "i64")
         low, span = self._arena()
         inside = (address - low).compare("ule", span - self._bytes * regs.wave_size)
@@ -143,9 +143,9 @@ class InlineMemory:
         vaddr = self.inst.src[0]
         straight, start = self._straight(vaddr.value, False, size)
         offset = start + self.inst.imm * (access.stride or 1)
-        limit = w.load(w.at(regs.wave(), at.WAVE_LDS_SIZE), "i64", 0, 8)
+        limit = w.load(field(w, at.WAVE_LDS_SIZE), "i64", 0, 8)
         inside = (offset + size * regs.wave_size).compare("ule", limit)
-        base = w.load(w.at(regs.wave(), at.WAVE_LDS), "ptr", 0, 8)
+        base = w.load(field(w, at.WAVE_LDS), "ptr", 0, 8)
         with self._either(straight & inside):
             self._move(w.at(base, offset), 1)
 

@@ -11,6 +11,8 @@ from typing import Final, Protocol
 
 from attrs import define, field
 
+from rocmkern.errors import UnsupportedInstruction
+
 WIDTH: Final[dict[str, int]] = {
     "i1": 1, "i4": 4, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64,
     "ptr": 64,
@@ -52,6 +54,12 @@ def float_text(element: str, value: float) -> str:
     return "0x" + struct.pack(">d", value).hex().upper()
 
 
+def within(pointer: Value, nbytes: int) -> None:
+    """Raise UnsupportedInstruction where code would touch more of a wave than it may."""
+    if pointer.room is not None and nbytes > pointer.room:
+        raise UnsupportedInstruction(f"translate: {nbytes} bytes of a wave are wanted where {pointer.room} are allowed")
+
+
 def type_text(element: str, lanes: int) -> str:
     return f"<{lanes} x {element}>" if lanes else element
 
@@ -69,6 +77,7 @@ class Value:
     lanes: int
     text: str
     constant: int | float | None = None
+    room: int | None = None  # of a pointer into a wave: how many bytes from it on may be touched
 
     @property
     def type(self) -> str:
@@ -399,18 +408,27 @@ class Writer:
         return value.trunc("i32"), value.lshr(32).trunc("i32")
 
     # Memory and control: for the engines and out-of-line rows.
-    def at(self, base: Value, offset: Value | int) -> Value:
+    def at(self, base: Value, offset: Value | int, most: int | None = None) -> Value:
+        """The address `offset` bytes behind `base`; `most`: what an offset into a wave is at most."""
         if isinstance(offset, int):
             if not offset:
                 return base
-            offset = self.constant("i64", offset)
-        return self.emit(f"getelementptr i8, ptr {base.text}, {offset.type} {offset.text}", "ptr")
+            most, offset = offset, self.constant("i64", offset)
+        pointer = self.emit(f"getelementptr i8, ptr {base.text}, {offset.type} {offset.text}", "ptr")
+        if base.room is not None:
+            if most is None or most < 0:
+                raise UnsupportedInstruction("translate: an offset into a wave has no limit; say the most it can be")
+            within(base, most)
+            pointer.room = base.room - most
+        return pointer
 
     def load(self, pointer: Value, element: str, lanes: int = 0, align: int = 1, *, volatile: bool = False) -> Value:
+        within(pointer, WIDTH[element] * max(lanes, 1) // 8)
         kind = "volatile " if volatile else ""
         return self.emit(f"load {kind}{type_text(element, lanes)}, ptr {pointer.text}, align {align}", element, lanes)
 
     def store(self, value: Value, pointer: Value, align: int = 1) -> None:
+        within(pointer, value.width * max(value.lanes, 1) // 8)
         self.line(f"store {value.type} {value.text}, ptr {pointer.text}, align {align}")
 
     def label(self, name: str) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rocmkern.codeobject import Kernel
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.mode import CLAMPS_NAN, HALF_OVERFLOW, IEEE
+from rocmkern.emulator.wave import wave_bytes
 from rocmkern.errors import LaunchError
 
 Dims = tuple[int, int, int]
@@ -21,7 +22,6 @@ PACKET_BYTES: Final = 64
 SCALAR_BYTES: Final = 512
 SWIZZLED: Final = 1 << 31  # word 1 of a resource: the private segment
 TTMP: Final = 108
-ACCUMULATING: Final = frozenset({"gfx90a", "gfx940", "gfx950"})  # with accumulation registers
 DYNAMIC_STACK_BYTES: Final = 16384  # of a lane, where the compiler can't tell how deep calls go
 SCRATCH_LANES: Final = 64
 WAVE_SKEW: Final = 320  # so that equal registers of neighbouring waves fall into different cache sets
@@ -147,13 +147,11 @@ def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
     scalars, places = _scalars(d, kernel)
     slots, wave_slot = _group_slots(d, isa)
     ids, masks = _threads(kernel, d, isa, geometry)
-    # Not by the metadata: hand-written files use accumulation registers without a word about them.
-    rows = at.VECTORS * (2 if isa in ACCUMULATING else 1)
     return Plan(
         geometry=geometry,
         groups=geometry.groups,
         waves=geometry.waves(kernel.wave_size),
-        wave_bytes=at.WAVE_VECTORS + rows * kernel.wave_size * 4 + WAVE_SKEW,
+        wave_bytes=wave_bytes(isa, kernel.wave_size) + WAVE_SKEW,
         lds_bytes=kernel.lds_size + geometry.shared_bytes,
         private_bytes=kernel.private_size + (DYNAMIC_STACK_BYTES if kernel.uses_dynamic_stack else 0),
         arguments=_hidden_arguments(kernel, geometry),

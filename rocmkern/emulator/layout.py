@@ -8,7 +8,6 @@ from rocmkern.emulator.isa.model import EXEC, M0, VCC
 
 # A wave: the scalar file of 128 dwords, then these, then vector registers, one row of `wave_size` dwords each.
 SCC: Final = 512
-SINK: Final = 516  # where unwanted scalar results go
 WAVE_NEXT: Final = 520  # the operation to go on with
 WAVE_FUEL: Final = 528  # branches left in this time slice
 WAVE_LAUNCH: Final = 536
@@ -24,6 +23,8 @@ WAVE_LDS_SHADOW: Final = 608
 WAVE_EPOCH: Final = 616  # barriers passed
 WAVE_SIGNALS: Final = 624  # of a workgroup's first wave: waves that have signalled the barrier
 WAVE_MODE: Final = 632  # i32, as s_getreg reads it
+SINK: Final = 640  # where unwanted scalar results go, of as many dwords as one instruction has
+SINK_BYTES: Final = 64
 WAVE_TEMP: Final = 1024  # two rows for moved lanes
 WAVE_VECTORS: Final = 2048
 VECTORS: Final = 256  # rows before the accumulation registers

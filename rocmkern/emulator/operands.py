@@ -9,13 +9,14 @@ from typing import Final
 from attrs import define
 
 from rocmkern.emulator.ir import WIDTH, Value, Writer
-from rocmkern.emulator.isa.model import Inst, Operand, float_bits
+from rocmkern.emulator.isa.model import NULL, Inst, Operand, float_bits
 from rocmkern.emulator.lanes import Movement
 from rocmkern.emulator.layout import PRIVATE_APERTURE, SHARED_APERTURE, WAVE_MODE
 from rocmkern.emulator.meaning.api import ELEMENT, IMPLICIT, Context, Row, row_of
 from rocmkern.emulator.meaning.rounding import carry_out, depends_on_mode
 from rocmkern.emulator.mode import Mode
 from rocmkern.emulator.registers import Place, Registers
+from rocmkern.emulator.wave import field
 
 Read = Callable[[Value], Value]
 Fetch = Callable[[Value], "Value | tuple[Value, ...]"]
@@ -24,7 +25,6 @@ SCC_CODE, EXECZ_CODE, VCCZ_CODE = 253, 252, 251
 APERTURES: Final = {235: SHARED_APERTURE, 236: SHARED_APERTURE, 237: PRIVATE_APERTURE, 238: PRIVATE_APERTURE}
 SPECIALS: Final = frozenset({SCC_CODE, EXECZ_CODE, VCCZ_CODE, *APERTURES})
 CONSTANTS: Final = frozenset({"int", "float", "literal"})
-NULL: Final = 125
 
 # 16-bit results clear the other half on gfx9, except these; from gfx10 on every one keeps it.
 KEEPS_HALF: Final = frozenset(
@@ -224,23 +224,7 @@ class Operands:
         return lambda chunk: self.writer.combine(moved[0](chunk), moved[1](chunk))
 
     def uniform(self, place: Place, operand: Operand, element: str, token: str) -> Value:
-        """A scalar or constant source."""
-        if operand.kind == "s":
-            if operand.value == NULL:
-                return self.writer.constant(element, 0)
-            return self.regs.scalar(place, element)
-        if operand.kind in CONSTANTS:
-            return self.regs.constant(place, element, constant_bits(operand, token))
-        return self._special(operand.value, element)
-
-    def _special(self, code: int, element: str) -> Value:
-        w, wave = self.writer, "i64" if self.regs.wave_size == 64 else "i32"
-        if code == SCC_CODE:
-            return self.regs.special("scc", "i1").zext(element)
-        if code in (EXECZ_CODE, VCCZ_CODE):
-            return self.regs.special("exec" if code == EXECZ_CODE else "vcc", wave).eq(0).zext(element)
-        aperture = APERTURES[code]
-        return w.constant(element, aperture << 32 if element == "i64" else aperture)
+        return uniform(self.regs, place, operand, element, token)
 
     # Lane movement.
 
@@ -325,6 +309,28 @@ class Operands:
         return placed
 
 
+def uniform(regs: Registers, place: Place, operand: Operand, element: str, token: str) -> Value:
+    """A scalar or constant source."""
+    if operand.kind in CONSTANTS:
+        return regs.constant(place, element, constant_bits(operand, token))
+    return _special(regs, operand.value, element) if operand.kind == "special" else regs.scalar(place, element)
+
+
+def _special(regs: Registers, code: int, element: str) -> Value:
+    wave = "i64" if regs.wave_size == 64 else "i32"
+    if code == SCC_CODE:
+        return regs.special("scc", "i1").zext(element)
+    if code in (EXECZ_CODE, VCCZ_CODE):
+        return regs.special("exec" if code == EXECZ_CODE else "vcc", wave).eq(0).zext(element)
+    aperture = APERTURES[code]
+    return regs.writer.constant(element, aperture << 32 if element == "i64" else aperture)
+
+
+def is_null(operand: Operand) -> bool:
+    """Whether it is the scalar register that reads as 0 and keeps nothing."""
+    return operand.kind == "s" and operand.value == NULL
+
+
 def has_sign(token: str) -> bool:
     """Whether neg and abs act on sources of a type: on integers they mean other things or nothing."""
     return token[0] in "fb"
@@ -371,7 +377,7 @@ def _active(regs: Registers, chunk: Value) -> Value:
 def _mode(regs: Registers, inst: Inst, isa: str) -> Mode | None:
     if not inst.mods.by_mode:
         return None
-    return Mode(regs.writer.load(regs.writer.at(regs.wave(), WAVE_MODE), "i32", 0, 4), isa)
+    return Mode(regs.writer.load(field(regs.writer, WAVE_MODE), "i32", 0, 4), isa)
 
 
 def emit_vector(row: Row, inst: Inst, regs: Registers, isa: str) -> None:
@@ -438,7 +444,7 @@ def emit_dual(inst: Inst, regs: Registers, isa: str) -> None:
 def _write_mask(regs: Registers, inst: Inst, number: int, token: str, value: Value) -> None:
     if regs.wave_size == 32:
         value = value.trunc("i32")
-    if number < len(inst.dst) and inst.dst[number] != Operand("s", NULL, inst.dst[number].count):
+    if number < len(inst.dst):
         regs.write_scalar(("dst", number), value)
     if token == "mx":
         regs.write_special("exec", value)
@@ -472,8 +478,7 @@ def emit_scalar(row: Row, inst: Inst, regs: Registers, isa: str) -> Value | None
         elif token in IMPLICIT:
             write_implicit(regs, token, result)
         else:
-            if inst.dst[position] != Operand("s", NULL, inst.dst[position].count):
-                value = ops.scaled(result, position).as_int()
-                regs.write_scalar(("dst", position), value.resize("i32") if value.width < 32 else value)
+            value = ops.scaled(result, position).as_int()
+            regs.write_scalar(("dst", position), value.resize("i32") if value.width < 32 else value)
             position += 1
     return jump

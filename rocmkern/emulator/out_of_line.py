@@ -8,10 +8,11 @@ from typing import Final
 from attrs import define, field
 
 from rocmkern.emulator import layout as at
+from rocmkern.emulator import wave
 from rocmkern.emulator.ir import INT_OF, Value, Writer
-from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.isa.model import Inst, Operand
 from rocmkern.emulator.meaning.api import Context
-from rocmkern.emulator.operands import CONSTANTS, NULL, implicit, mask_lanes
+from rocmkern.emulator.operands import implicit, is_null, mask_lanes, uniform
 from rocmkern.emulator.registers import Place
 
 TWO_INDICES: Final = frozenset(
@@ -35,7 +36,7 @@ class OutOfLine:
     _fields: dict[int, Value] = field(factory=dict)
 
     def wave(self) -> Value:
-        return Value(self.writer, "ptr", 0, "%w")
+        return wave.wave(self.writer)
 
     def operation(self) -> Value:
         return Value(self.writer, "ptr", 0, "%op")
@@ -71,10 +72,12 @@ class OutOfLine:
     def _spot(self, place: Place, register: int, chunk: Value) -> Value:
         w = self.writer
         if place[0] == "temp":
-            base = w.at(self.wave(), at.WAVE_TEMP + place[1] * self.wave_size * 4)
+            base = w.at(wave.field(w, at.WAVE_TEMP), place[1] * self.wave_size * 4)
         else:
             base = w.at(self.rows(place), register * self.wave_size * 4)
-        return base if chunk.constant == 0 else w.at(base, chunk * (4 * self.lanes))
+        if chunk.constant == 0:
+            return base
+        return w.at(base, chunk * (4 * self.lanes), 4 * (self.wave_size - self.lanes))
 
     def vector(self, place: Place, register: int, chunk: Value) -> Value:
         return self.writer.load(self._spot(place, register, chunk), "i32", self.lanes, 64)
@@ -87,15 +90,24 @@ class OutOfLine:
             value = mask.select(value, w.load(spot, "i32", self.lanes, 64, volatile=True))
         w.store(value, spot, 64)
 
+    def _operand(self, place: Place) -> Operand:
+        return (self.inst.dst if place[0] == "dst" else self.inst.src)[place[1]]
+
+    def _registers(self, place: Place) -> Value:
+        return wave.registers(self.writer, self._operand(place), self.open_field(self._number(place)), self.wave_size)
+
     def scalar(self, place: Place, element: str) -> Value:
-        return self.writer.load(self.writer.at(self.wave(), self.open_field(self._number(place))), element, 0, 4)
+        if is_null(self._operand(place)):
+            return self.writer.constant(element, 0)
+        return self.writer.load(self._registers(place), element, 0, 4)
 
     def scalar_part(self, place: Place, register: int) -> Value:
-        w = self.writer
-        return w.load(w.at(w.at(self.wave(), self.open_field(self._number(place))), 4 * register), "i32", 0, 4)
+        if is_null(self._operand(place)):
+            return self.writer.constant("i32", 0)
+        return self.writer.load(self.writer.at(self._registers(place), 4 * register), "i32", 0, 4)
 
     def write_scalar(self, place: Place, value: Value) -> None:
-        self.writer.store(value, self.writer.at(self.wave(), self.open_field(self._number(place))), 4)
+        self.writer.store(value, self._registers(place), 4)
 
     def constant(self, place: Place, element: str, bits: int) -> Value:
         return self.open_field(self._number(place)).resize(element)
@@ -104,7 +116,7 @@ class OutOfLine:
         return self.open_field(len(self.inst.dst) + len(self.inst.src) + which)
 
     def special(self, name: str, element: str) -> Value:
-        spot = self.writer.at(self.wave(), at.SCALARS[name])
+        spot = wave.field(self.writer, at.SCALARS[name])
         if element == "i1":
             return self.writer.load(spot, "i32", 0, 4).ne(0)
         return self.writer.load(spot, element, 0, 4)
@@ -112,7 +124,7 @@ class OutOfLine:
     def write_special(self, name: str, value: Value) -> None:
         if value.element == "i1":
             value = value.zext("i32")
-        self.writer.store(value, self.writer.at(self.wave(), at.SCALARS[name]), 4)
+        self.writer.store(value, wave.field(self.writer, at.SCALARS[name]), 4)
 
     def next_pc(self) -> Value:
         return self.pc() + self.inst.size
@@ -128,16 +140,22 @@ class OutOfLine:
         return ("temp", register & 1)
 
     def rows(self, place: Place) -> Value:
-        first = self.open_field(self._number(place))
         if not self._is_indexed(place):
-            return self.writer.at(self.wave(), first)
-        operand = (self.inst.dst if place[0] == "dst" else self.inst.src)[place[1]]
+            return self._registers(place)
+        first, operand = self.open_field(self._number(place)), self._operand(place)
         row = 4 * self.wave_size
         offset = first + self._index(place).zext("i64") * row
         inside = offset.compare("ule", at.WAVE_VECTORS + (at.VECTORS - operand.count) * row)
         # Beyond the last register v0 is read, and nothing written.
         outside = at.WAVE_TEMP if place[0] == "dst" else at.WAVE_VECTORS
-        return self.writer.at(self.wave(), inside.select(offset, outside))
+        return self._chosen(operand, inside.select(offset, outside), place[0] == "dst")
+
+    def _chosen(self, operand: Operand, offset: Value, has_sink: bool) -> Value:
+        """Pointer to registers whose place is known when code runs; what is not written goes to the rows for moves."""
+        found = wave.registers(self.writer, operand, offset, self.wave_size)
+        if has_sink and found.room is not None:
+            found.room = min(found.room, wave.FIELDS[at.WAVE_TEMP])
+        return found
 
     def _index(self, place: Place) -> Value:
         """What of M0 is added to a register's number."""
@@ -148,21 +166,18 @@ class OutOfLine:
 
     def scalar_rows(self, place: Place) -> Value:
         """Pointer to scalar registers, M0 added to their number; beyond the last s0 is read, and nothing written."""
-        is_result = place[0] == "dst"
-        operand = self.inst.dst[0] if is_result else self.inst.src[place[1]]
+        is_result, operand = place[0] == "dst", self._operand(place)
         shift = 16 if is_result else 0
         m0 = self.special("m0", "i32")
         index = m0.lshr(shift) & 0x3FF if self.inst.name in TWO_INDICES else m0
         offset = self.open_field(self._number(place)) + index.zext("i64").shl(2)
         inside = offset.compare("ule", 4 * (SCALAR_REGISTERS - operand.count))
-        return self.writer.at(self.wave(), inside.select(offset, at.WAVE_TEMP if is_result else 0))
+        return self._chosen(operand, inside.select(offset, at.WAVE_TEMP if is_result else 0), is_result)
 
     def _is_indexed(self, place: Place) -> bool:
         """Whether gfx9's register index is added to an operand."""
-        kind, number = place
-        operand = (self.inst.dst if kind == "dst" else self.inst.src)[number]
-        bit = 3 if kind == "dst" else number
-        return operand.kind == "v" and bool(self.inst.mods.gpr_index >> bit & 1)
+        bit = 3 if place[0] == "dst" else place[1]
+        return self._operand(place).kind == "v" and bool(self.inst.mods.gpr_index >> bit & 1)
 
 
 @define
@@ -174,10 +189,8 @@ class StateRegisters:
     regs: OutOfLine
 
     def scalar(self, which: int, element: str = "i32") -> Value:
-        operand = self.inst.src[which]
-        if operand.kind in CONSTANTS:
-            return self.regs.constant(("src", which), INT_OF.get(element, element), 0).bits(element)
-        return self.regs.scalar(("src", which), element)
+        width = INT_OF.get(element, element)
+        return uniform(self.regs, ("src", which), self.inst.src[which], width, "b32").bits(element)
 
     def rows(self, which: int | str) -> Value:
         return self.regs.rows(("dst", 0) if isinstance(which, str) else ("src", which))
@@ -192,18 +205,13 @@ class StateRegisters:
         return implicit(self.regs, "exec")
 
     def write_scalar(self, value: Value) -> None:
-        if self.inst.dst[0].value != NULL:
-            self.regs.write_scalar(("dst", 0), value)
+        self.regs.write_scalar(("dst", 0), value)
 
     def write_scc(self, value: Value) -> None:
         self.regs.write_special("scc", value)
 
     def mode(self) -> Value:
-        return self.regs.writer.at(self.regs.wave(), at.WAVE_MODE)
+        return wave.field(self.regs.writer, at.WAVE_MODE)
 
     def signals(self) -> Value:
-        w, wave = self.regs.writer, self.regs.wave()
-        launch = w.load(w.at(wave, at.WAVE_LAUNCH), "ptr", 0, 8)
-        stride = w.load(w.at(launch, at.LAUNCH_WAVE_STRIDE), "i64", 0, 8)
-        number = w.load(w.at(wave, at.WAVE_NUMBER), "i32", 0, 4).zext("i64")
-        return w.at(w.at(wave, -(number * stride)), at.WAVE_SIGNALS)
+        return wave.first_waves_signals(self.regs.writer)

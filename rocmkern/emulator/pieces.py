@@ -169,7 +169,7 @@ class Pieces:
         return row, inst
 
     def _made(self, row: Row, inst: Inst) -> Piece:
-        values = fields(row, inst, self.wave_size)
+        values = fields(row, inst, self.isa, self.wave_size)
         name = shape(inst, self.isa, self.wave_size, self.checked)
         form = self._forms.get(name)
         if form is None:

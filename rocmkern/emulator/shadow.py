@@ -11,6 +11,7 @@ from typing import Final
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.native import Code
+from rocmkern.emulator.wave import field, wave
 
 # A byte of device memory.
 ALLOCATED: Final = 1
@@ -35,18 +36,18 @@ _PARAMETERS: Final = "(ptr %w, ptr %op, i64 %lane, i64 %address, i32 %size, i32 
 
 def code() -> Code:
     w = Writer()
-    wave, address = Value(w, "ptr", 0, "%w"), Value(w, "i64", 0, "%address")
+    address = Value(w, "i64", 0, "%address")
     size = Value(w, "i32", 0, "%size").zext("i64")
-    launch = w.load(w.at(wave, at.WAVE_LAUNCH), "ptr", 0, 8)
+    launch = w.load(field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
     low = w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8)
     high = w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8)
     offset = address - low
     with w.when(offset.compare("ult", high - low)):
         _check_memory(w, w.load(w.at(launch, at.LAUNCH_SHADOW), "ptr", 0, 8), offset, size)
         w.line("ret i1 true")
-    lds = address - w.load(w.at(wave, at.WAVE_LDS), "i64", 0, 8)
-    with w.when(lds.compare("ult", w.load(w.at(wave, at.WAVE_LDS_SIZE), "i64", 0, 8))):
-        _check_lds(w, wave, lds, size)
+    lds = address - w.load(field(w, at.WAVE_LDS), "i64", 0, 8)
+    with w.when(lds.compare("ult", w.load(field(w, at.WAVE_LDS_SIZE), "i64", 0, 8))):
+        _check_lds(w, lds, size)
     w.line("ret i1 true")
     body = "\n".join([*w.prologue, *w.lines])
     return Code("check_access", f"define i1 @check_access{_PARAMETERS} #0 {{\n{body}\n}}\n", w.declarations)
@@ -58,7 +59,7 @@ def _kind(w: Writer) -> Value:
 
 def _report(w: Writer, reason: int) -> None:
     w.call(
-        "record_fault", "void", 0, Value(w, "ptr", 0, "%w"), Value(w, "ptr", 0, "%op"), Value(w, "i64", 0, "%lane"),
+        "record_fault", "void", 0, wave(w), Value(w, "ptr", 0, "%op"), Value(w, "i64", 0, "%lane"),
         Value(w, "i64", 0, "%address"), Value(w, "i32", 0, "%size"), _kind(w) | reason << 4,
     )  # fmt: skip
 
@@ -78,10 +79,10 @@ def _check_memory(w: Writer, shadow: Value, offset: Value, size: Value) -> None:
             w.store(state | WRITTEN, place)
 
 
-def _check_lds(w: Writer, wave: Value, offset: Value, size: Value) -> None:
-    shadow = w.load(w.at(wave, at.WAVE_LDS_SHADOW), "ptr", 0, 8)
-    epoch = w.load(w.at(wave, at.WAVE_EPOCH), "i64", 0, 8) & ((1 << EPOCH_BITS) - 1)
-    me = w.load(w.at(wave, at.WAVE_NUMBER), "i32", 0, 4).zext("i64") + 1
+def _check_lds(w: Writer, offset: Value, size: Value) -> None:
+    shadow = w.load(field(w, at.WAVE_LDS_SHADOW), "ptr", 0, 8)
+    epoch = w.load(field(w, at.WAVE_EPOCH), "i64", 0, 8) & ((1 << EPOCH_BITS) - 1)
+    me = w.load(field(w, at.WAVE_NUMBER), "i32", 0, 4).zext("i64") + 1
     mine = epoch | me.shl(EPOCH_BITS)
     is_store, is_atomic = _kind(w).eq(STORE), _kind(w).eq(ATOMIC)
     with w.loop(size) as i:

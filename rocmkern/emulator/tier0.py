@@ -18,12 +18,11 @@ from rocmkern.emulator.access import AccessFunction, emit_atomic
 from rocmkern.emulator.addresses import SPACE_OF, Addresses, scalar_access
 from rocmkern.emulator.compiler import QUICK, THOROUGH
 from rocmkern.emulator.formats import Format, instruction_word, resource_bits
-from rocmkern.emulator.ir import Value, Writer
-from rocmkern.emulator.isa.model import PLAIN, Inst, Mods, Operand
+from rocmkern.emulator.ir import Value, Writer, within
+from rocmkern.emulator.isa.model import NULL, PLAIN, Inst, Mods, Operand
 from rocmkern.emulator.meaning.api import ROWS, Context, Row
 from rocmkern.emulator.operands import (
     CONSTANTS,
-    NULL,
     constant_bits,
     emit_dual,
     emit_scalar,
@@ -36,6 +35,8 @@ from rocmkern.emulator.registers import Place
 from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
 from rocmkern.emulator.transposing import transposed
 from rocmkern.emulator.typed_access import TypedAccessFunction
+from rocmkern.emulator.wave import field as wave_field
+from rocmkern.emulator.wave import place_of
 
 STATIC_IMMEDIATES: Final = frozenset(
     {
@@ -64,31 +65,14 @@ def is_to_lds(inst: Inst) -> bool:
     return inst.mods.lds or "_load_lds_" in inst.name
 
 
-def place_of(operand: Operand, wave_size: int) -> int:
-    """Where a register lies in the wave."""
-    kind, value = operand.kind, operand.value
-    if kind == "s":
-        return at.SINK if value == NULL else 4 * value
-    if kind in ("v", "vl", "vh"):
-        return at.WAVE_VECTORS + 4 * wave_size * value
-    if kind == "a":
-        return at.WAVE_VECTORS + 4 * wave_size * (at.VECTORS + value)
-    return at.SINK
-
-
-def fields(row: Row, inst: Inst, wave_size: int) -> list[int]:
+def fields(row: Row, inst: Inst, isa: str, wave_size: int) -> list[int]:
     """The open fields of one instruction's operation, as unsigned numbers."""
-    values, vectors, row_bytes = list[int](), at.WAVE_VECTORS, 4 * wave_size
-    for operand in inst.dst:
-        values.append(vectors + row_bytes * operand.value if operand.kind == "v" else place_of(operand, wave_size))
+    values = [place_of(operand, isa, wave_size) for operand in inst.dst]
     for i, operand in enumerate(inst.src):
-        kind = operand.kind
-        if kind == "v":
-            values.append(vectors + row_bytes * operand.value)
-        elif kind in CONSTANTS:
+        if operand.kind in CONSTANTS:
             values.append(constant_bits(operand, _type(row, inst, i)) & 0xFFFFFFFFFFFFFFFF)
         else:
-            values.append(place_of(operand, wave_size))
+            values.append(place_of(operand, isa, wave_size))
     return [*values, inst.imm & 0xFFFFFFFFFFFFFFFF, inst.imm1] if has_immediates(inst) else values
 
 
@@ -210,12 +194,12 @@ class HandlerBuilder:
         w.line("ret void" if self.plain else f"ret i32 {at.END}")
 
     def _pause(self, w: Writer, following: Value, status: int) -> None:
-        w.store(following, w.at(Value(w, "ptr", 0, "%w"), at.WAVE_NEXT), 8)
+        w.store(following, wave_field(w, at.WAVE_NEXT), 8)
         w.line(f"ret i32 {status}")
 
     def _spend_fuel(self, w: Writer, following: Value) -> None:
         """Every branch costs fuel, so that no loop holds the thread for ever."""
-        spot = w.at(Value(w, "ptr", 0, "%w"), at.WAVE_FUEL)
+        spot = wave_field(w, at.WAVE_FUEL)
         fuel = w.load(spot, "i64", 0, 8) - 1
         w.store(fuel, spot, 8)
         with w.when(fuel.compare("slt", 0)):
@@ -244,10 +228,9 @@ class HandlerBuilder:
 
     def _jump(self, w: Writer, address: Value) -> None:
         """Go to a code address, translated or not."""
-        wave = Value(w, "ptr", 0, "%w")
-        launch = w.load(w.at(wave, at.WAVE_LAUNCH), "ptr", 0, 8)
+        launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
         offset = address - w.load(w.at(launch, at.LAUNCH_CODE), "i64", 0, 8)
-        w.store(address, w.at(wave, at.WAVE_PC), 8)
+        w.store(address, wave_field(w, at.WAVE_PC), 8)
         with w.when(offset.compare("uge", w.load(w.at(launch, at.LAUNCH_CODE_SIZE), "i64", 0, 8))):
             w.line(f"ret i32 {at.NEEDS_CODE}")
         table = w.load(w.at(launch, at.LAUNCH_MAP), "ptr", 0, 8)
@@ -262,7 +245,7 @@ class HandlerBuilder:
 
     def _sleep(self, w: Writer, regs: OutOfLine) -> None:
         """A quarter of the time slice stays."""
-        spot = w.at(regs.wave(), at.WAVE_FUEL)
+        spot = wave_field(w, at.WAVE_FUEL)
         w.store(w.load(spot, "i64", 0, 8).lshr(2), spot, 8)
         self._next(w)
 
@@ -276,14 +259,14 @@ class HandlerBuilder:
         self._next(w)
 
     def _untranslated(self, w: Writer, regs: OutOfLine) -> None:
-        w.store(regs.pc(), w.at(regs.wave(), at.WAVE_PC), 8)
+        w.store(regs.pc(), wave_field(w, at.WAVE_PC), 8)
         w.line(f"ret i32 {at.NEEDS_CODE}")
 
     def _end(self, w: Writer, regs: OutOfLine) -> None:
         w.line(f"ret i32 {at.END}")
 
     def _barrier(self, w: Writer, regs: OutOfLine) -> None:
-        epoch = w.at(regs.wave(), at.WAVE_EPOCH)
+        epoch = wave_field(w, at.WAVE_EPOCH)
         w.store(w.load(epoch, "i64", 0, 8) + 1, epoch, 8)
         self._pause(w, w.at(regs.operation(), self.operation_bytes), at.BARRIER)
 
@@ -387,8 +370,8 @@ class HandlerBuilder:
         with w.loop(count) as i:
             Addresses(self.inst, regs, isa=self.isa, payload=four, shift=i * 4).fill(w.at(spots, i * size))
         with w.loop(count) as i:
-            skip = i * (4 * self.wave_size)
-            self._call(w, single, mask, w.at(spots, i * size), w.at(data, skip), w.at(result, skip))
+            skip, most = i * (4 * self.wave_size), 4 * self.wave_size * (count - 1)
+            self._call(w, single, mask, w.at(spots, i * size), w.at(data, skip, most), w.at(result, skip, most))
         w.label(after)
 
     def _count_lanes(self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, spots: Value) -> None:
@@ -411,7 +394,7 @@ class HandlerBuilder:
             for chunk in regs.chunks():
                 spot = chunk * (8 * regs.lanes)
                 w.store(w.load(w.at(spots, spot), "i64", regs.lanes, 64) + i.shl(2), w.at(places, spot), 64)
-            row = w.at(rows, i * (4 * self.wave_size))
+            row = w.at(rows, i * (4 * self.wave_size), 4 * self.wave_size * 31)
             both = (null, row) if function.access.op == "load" else (row, null)
             self._call(w, function, mask, places, *both)
 
@@ -486,6 +469,8 @@ class HandlerBuilder:
         return data, ("dst", 0) if self.inst.dst else None
 
     def _call(self, w: Writer, function: AccessFunction, mask: Value, spots: Value, data: Value, result: Value) -> None:
+        within(data, function.data_bytes)
+        within(result, function.result_bytes)
         self.accesses[function.key] = function
         w.declarations[function.key] = function.declaration
         w.line(
@@ -512,11 +497,12 @@ class HandlerBuilder:
             rows = regs.rows(("dst", 0) if self.inst.dst else ("src", 2))
             source, target = (pointer, rows) if access.op == "load" else (rows, pointer)
             with w.loop(size.lshr(2)) as i:
-                w.store(w.load(w.at(source, i.shl(2)), "i32", 0, 4), w.at(target, i.shl(2)), 4)
+                most = 4 * (access.count - 1)
+                w.store(w.load(w.at(source, i.shl(2), most), "i32", 0, 4), w.at(target, i.shl(2), most), 4)
 
     def _check_scalars(self, w: Writer, regs: OutOfLine, address: Value, size: Value) -> None:
         assert self.row.access is not None
-        launch = w.load(w.at(regs.wave(), at.WAVE_LAUNCH), "ptr", 0, 8)
+        launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
         low = w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8)
         high = w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8)
         bad = (address - low).compare("ugt", high - low - size)

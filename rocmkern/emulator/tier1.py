@@ -20,9 +20,10 @@ from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import Context, Row
 from rocmkern.emulator.native import Code
-from rocmkern.emulator.operands import CONSTANTS, emit_dual, emit_scalar, emit_vector, implicit
+from rocmkern.emulator.operands import CONSTANTS, emit_dual, emit_scalar, emit_vector, implicit, uniform
 from rocmkern.emulator.registers import Place
 from rocmkern.emulator.tier0 import PARAMETERS, HandlerBuilder, shape, symbol_of
+from rocmkern.emulator.wave import field as field_of_wave
 
 Version = tuple[int, bool]  # block, EXEC known to be all ones
 
@@ -91,8 +92,9 @@ class UnitBuilder:
 
     def build(self) -> Code:
         w = self._writer
-        w.prologue.append(f"  %launch_at = getelementptr i8, ptr %w, i64 {at.WAVE_LAUNCH}")
-        w.prologue.append("  %launch = load ptr, ptr %launch_at, align 8")
+        lines, w.lines = w.lines, w.prologue
+        w.line(f"%launch = load ptr, ptr {field_of_wave(w, at.WAVE_LAUNCH).text}, align 8")
+        w.lines = lines
         w.prologue.append(f"  %map_at = getelementptr i8, ptr %launch, i64 {at.LAUNCH_MAP}")
         w.prologue.append("  %map = load ptr, ptr %map_at, align 8")
         self._enter()
@@ -174,7 +176,7 @@ class UnitBuilder:
                 result = w.emit(f"musttail call i32 {handler.text}(ptr %w, ptr {operation.text})", "i32")
                 w.line(f"ret i32 {result.text}")
             else:
-                w.store(operation, w.at(self._regs.wave(), at.WAVE_NEXT), 8)
+                w.store(operation, field_of_wave(w, at.WAVE_NEXT), 8)
                 w.line(f"ret i32 {at.BARRIER if kind == 'barrier' else at.YIELD}")
 
     def _edge(self, block: Block, target: int, full: bool) -> str:
@@ -190,7 +192,7 @@ class UnitBuilder:
             return
         w = self._writer
         w.label(label)
-        spot = w.at(self._regs.wave(), at.WAVE_FUEL)
+        spot = field_of_wave(w, at.WAVE_FUEL)
         fuel = w.load(spot, "i64", 0, 8) - 1
         w.store(fuel, spot, 8)
         w.branch(fuel.compare("slt", 0), self._stub("yield", target), self._label(target, full))
@@ -275,7 +277,7 @@ class UnitBuilder:
         elif inst.name in ("v_readlane_b32", "v_writelane_b32"):
             operand = inst.src[1]
             constant = operand.kind in CONSTANTS
-            lane = operand.value if constant else regs.scalar(("src", 1), "i32")
+            lane = operand.value if constant else uniform(regs, ("src", 1), operand, "i32", "b32")
             lane = lane & (self.wave_size - 1)
         else:
             return False
@@ -293,7 +295,7 @@ class UnitBuilder:
         return mask.eq(0).select(0, self._writer.intrinsic("cttz", mask, extra="i1 false").trunc("i32"))
 
     def _home_lane(self, register: int, lane: Value) -> Value:
-        return self._writer.at(self._regs.home(register), lane.zext("i64").shl(2))
+        return self._writer.at(self._regs.home(register), lane.zext("i64").shl(2), 4 * (self.wave_size - 1))
 
     def _read_lane(self, place: Place, lane: Value | int) -> Value:
         regs = self._regs
@@ -305,10 +307,7 @@ class UnitBuilder:
 
     def _write_lane(self, inst: Inst, lane: Value | int) -> None:
         regs, operand = self._regs, inst.src[0]
-        value = (
-            regs.scalar(("src", 0), "i32") if operand.kind == "s"
-            else regs.constant(("src", 0), "i32", operand.value & 0xFFFFFFFF)
-        )  # fmt: skip
+        value = uniform(regs, ("src", 0), operand, "i32", "b32")
         register = regs.register(("dst", 0))
         if isinstance(lane, int):
             chunk, position = divmod(lane, regs.lanes)

@@ -27,6 +27,10 @@ class TypedAccessFunction(AccessFunction):
     def _halves(self) -> bool:
         return self.access.typed == "d16"
 
+    @property
+    def _registers(self) -> int:
+        return -(-self.access.count // (1 + self._halves))
+
     def _format(self, w: Writer) -> Format:
         place = "%data" if self.access.op == "load" else "%result"
         return Format.of(w, self.isa, w.load(Value(w, "ptr", 0, place), "i32", 0, 4))

@@ -6,14 +6,16 @@ from rocmkern.emulator.ir import Value
 from rocmkern.emulator.meaning.api import Context, Result, State, lanes, state
 
 
-def _lane_place(s: State, lane: Value) -> Value:
-    return (lane & (s.context.wave_size - 1)).zext("i64").shl(2)
+def _at_lane(s: State, rows: Value, lane: Value) -> Value:
+    """Pointer to a lane of a register."""
+    size = s.context.wave_size
+    return s.context.writer.at(rows, (lane & (size - 1)).zext("i64").shl(2), 4 * (size - 1))
 
 
 @state("v_readlane_b32")
 def read_lane(s: State) -> None:
     w = s.context.writer
-    s.write_scalar(w.load(w.at(s.rows(0), _lane_place(s, s.scalar(1))), "i32"))
+    s.write_scalar(w.load(_at_lane(s, s.rows(0), s.scalar(1)), "i32"))
 
 
 @state("v_readfirstlane_b32")
@@ -23,13 +25,13 @@ def read_first_lane(s: State) -> None:
     mask = s.exec_mask()
     first = w.intrinsic("cttz", mask, extra="i1 false").trunc("i32")
     lane = mask.eq(0).select(0, first)
-    s.write_scalar(w.load(w.at(s.rows(0), _lane_place(s, lane)), "i32"))
+    s.write_scalar(w.load(_at_lane(s, s.rows(0), lane), "i32"))
 
 
 @state("v_writelane_b32")
 def write_lane(s: State) -> None:
     w = s.context.writer
-    w.store(s.scalar(0), w.at(s.rows("dst"), _lane_place(s, s.scalar(1))), 4)
+    w.store(s.scalar(0), _at_lane(s, s.rows("dst"), s.scalar(1)), 4)
 
 
 @lanes("ds_bpermute_b32", "b32 = u32 b32")
@@ -59,10 +61,8 @@ def forward_permute(s: State) -> None:
     mask, buffer = s.exec_mask(), w.buffer(4 * size)
     w.store(w.constant("i32", 0, size), buffer, 64)
     with w.each_bit(mask) as lane:
-        own = lane.zext("i64").shl(2)
-        address = w.load(w.at(s.rows(0), own), "i32", 0, 4) + s.offset().trunc("i32")
-        place = (address.lshr(2) & (size - 1)).zext("i64").shl(2)
-        w.store(w.load(w.at(s.rows(1), own), "i32", 0, 4), w.at(buffer, place), 4)
+        address = w.load(_at_lane(s, s.rows(0), lane), "i32", 0, 4) + s.offset().trunc("i32")
+        w.store(w.load(_at_lane(s, s.rows(1), lane), "i32", 0, 4), _at_lane(s, buffer, address.lshr(2)), 4)
     active = (mask if size == 64 else mask.trunc("i32")).bits("i1")
     old = w.load(s.rows("dst"), "i32", size, 4)
     w.store(active.select(w.load(buffer, "i32", size, 64), old), s.rows("dst"), 4)

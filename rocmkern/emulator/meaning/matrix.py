@@ -115,7 +115,9 @@ class Product:
         table = w.buffer(self.fragment(which).per_lane * shape.lanes * self.bytes)
         scales, base = self.scales(which), self.state.rows(which)
         with w.loop(shape.lanes // lanes) as part:
-            for j, value in enumerate(self.elements(w.at(base, part * (4 * lanes)), which, lanes)):
+            for j, value in enumerate(
+                self.elements(w.at(base, part * (4 * lanes), 4 * (shape.lanes - lanes)), which, lanes)
+            ):
                 if scales is not None:
                     value = value * w.load(w.at(scales, self._scale_lane(which, part, j) * 8), "double", lanes)
                 if shape.result == "f64" and mods.blgp >> which & 1:

@@ -20,18 +20,18 @@ def _permute_rows(s: State, other_row: bool, own_selector: bool = False) -> None
     """
     w, size, op_sel = s.context.writer, s.context.wave_size, s.context.mods.op_sel
     selector = None if own_selector else w.combine(s.scalar(1), s.scalar(2))
-    mask, source = s.exec_mask(), w.buffer(4 * size)
+    mask, source, last = s.exec_mask(), w.buffer(4 * size), 4 * (size - 1)
     w.store(_rows(s, s.rows(0)), source, 64)
     with w.each_bit(mask) as lane:
         own = lane.zext("i64").shl(2)
         if selector is None:
-            nibble = w.load(w.at(s.rows(1), own), "i32", 0, 4) & (ROW - 1)
+            nibble = w.load(w.at(s.rows(1), own, last), "i32", 0, 4) & (ROW - 1)
         else:
             nibble = selector.lshr((lane & (ROW - 1)).shl(2).zext("i64")).trunc("i32") & (ROW - 1)
         row = lane & ~(ROW - 1)
         chosen = ((row ^ ROW) if other_row else row) | nibble
         value = w.load(w.at(source, chosen.zext("i64").shl(2)), "i32", 0, 4)
-        place = w.at(s.rows("dst"), own)
+        place = w.at(s.rows("dst"), own, last)
         if not op_sel & 1:
             is_active = (mask.lshr(chosen.zext("i64")) & 1).ne(0)
             value = is_active.select(value, 0 if op_sel & 2 else w.load(place, "i32", 0, 4))
