@@ -305,7 +305,8 @@ def is_uniform(row: Row, inst: Inst, regs: Inline) -> bool:
         return False
     if not set(row.sources) & IMPLICIT <= {"scc"}:
         return False
-    keeps_old = inst.mods.sdwa is not None or any(WIDTH[ELEMENT[t]] in (8, 16) for t in row.destinations)
+    widths = [WIDTH[ELEMENT[t]] for t in row.destinations if t in ELEMENT]  # the others are whole registers
+    keeps_old = inst.mods.sdwa is not None or 8 in widths or 16 in widths
     reads_result = keeps_old or any(t.startswith("^") for t in row.sources)
     sources = [*inst.src, *(inst.dst[:1] if reads_result else ())]
     tokens = [*row.explicit, *(["b32"] if reads_result else [])]

@@ -14,6 +14,7 @@ from rocmkern.emulator.inline import Inline
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import Access, Row
+from rocmkern.emulator.tier0 import is_to_lds
 from rocmkern.emulator.wave import field
 
 GLOBAL: Final = frozenset({"GLOBAL", "VGLOBAL", "FLAT", "VFLAT"})
@@ -42,7 +43,7 @@ class InlineMemory:
     def emit(self) -> None:
         if self.inst.encoding == "SMEM" and self.access.op == "load":
             self._scalar()
-        elif self.regs.full and self._is_plain:
+        elif self.regs.full and self._is_plain and not is_to_lds(self.inst):
             if self.inst.encoding in GLOBAL:
                 self._global()
             elif self.inst.encoding in LDS:

@@ -20,10 +20,12 @@ from rocmkern.emulator.meaning.rounding import depends_on_mode
 from rocmkern.emulator.mode import Translated
 from rocmkern.emulator.operands import SPECIALS
 from rocmkern.emulator.tier0 import fields, shape
+from rocmkern.emulator.wave import FIELDS, extent
 
 CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 # Which operands take a register index from here on, by the immediate; it ends with the straight piece of code.
 INDEXING: Final = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask
+INDEXED_RESULT: Final = 8  # of the mask
 INDEXED: Final = frozenset({"valu", "lanes", "state"})
 MOST_KEPT: Final = 1 << 18
 _FIELDS: Final = [struct.Struct(f"<{count}Q") for count in range(32)]
@@ -137,6 +139,8 @@ class Pieces:
         row, inst = self._meaning(text, pc)
         if gpr_index and (row.unit in INDEXED or inst.name in INDEXING):
             inst.mods = evolve(inst.mods, gpr_index=gpr_index)
+            if gpr_index & INDEXED_RESULT and any(extent(o, self.wave_size) > FIELDS[at.WAVE_TEMP] for o in inst.dst):
+                raise NoMeaning(inst.size, f"({inst.name}) has more results than M0 can be added to")
         return row, inst
 
     def find_handlers(self, wanted: Iterable[Piece], library: Library) -> None:

@@ -253,7 +253,8 @@ class Translation:
         return traces
 
     def _complaint(self, pc: int, error: NoMeaning, kernel: str) -> str:
-        words = " ".join(f"{w:08x}" for (w,) in struct.iter_unpack("<I", self.text[pc : pc + error.nbytes // 4 * 4]))
+        end = min(pc + error.nbytes, len(self.text)) // 4 * 4
+        words = " ".join(f"{w:08x}" for (w,) in struct.iter_unpack("<I", self.text[pc:end]))
         return f"launch: instruction {words} {error.fact}, at pc {pc:#x} of {kernel} for {self.target}"
 
     def _write(self, traces: list[Trace], known: Pieces) -> dict[int, tuple[int, int]]:

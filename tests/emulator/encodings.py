@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rocmkern.emulator.isa.table import Row
 from rocmkern.emulator.isa.target import target
 
 Place = tuple[int, int, int]  # word, lowest bit, how many
-ACCUMULATORS: Final = ("v_mfma", "v_smfmac")
 
 
 @frozen
@@ -22,6 +21,13 @@ class Encoding:
     words: tuple[int, ...]  # all but opcode and operands
     opcode: tuple[Place, ...]  # low bits first
     operands: dict[str, Place]
+
+    def accumulating(self, name: str) -> Encoding | None:
+        """The same on gfx90a, gfx940 and gfx950 with accumulation registers; None where it has none."""
+        if name not in ACCUMULATING:
+            return None
+        bits = ACCUMULATING[name]
+        return evolve(self, words=tuple(word | more for word, more in zip(self.words, bits, strict=True)))
 
     def code(self, opcode: int, fields: dict[str, int]) -> bytes:
         """An instruction and a literal of zeros behind it."""
@@ -60,6 +66,12 @@ DUAL: Final = Encoding(
     },
 )  # fmt: skip
 DS: Final[dict[str, Place]] = {"v": (1, 0, 8), "s0": (1, 8, 8), "s1": (1, 16, 8), "d0": (1, 24, 8)}
+# The bits that say so, of both words.
+ACCUMULATING: Final = {
+    "VOP3P": (1 << 15, 3 << 27),
+    "DS": (1 << 25, 0),
+    **dict.fromkeys(("FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF"), (0, 1 << 23)),
+}
 SEGMENTS: Final = {"FLAT": 0, "SCRATCH": 1, "GLOBAL": 2}
 
 

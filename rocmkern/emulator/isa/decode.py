@@ -71,16 +71,21 @@ def _dispatch(isa: str) -> tuple[Decode, ...]:
 
 def _decode_at(isa: str, words: Words, i: int, pc: int) -> Inst:
     try:
-        inst = _dispatch(isa)[words[i] >> 23](target(isa), pc, words, i)
-    except IndexError:
-        raise _undecodable(isa, words, i, pc, "the code ends inside the instruction") from None
+        return _read(target(isa), words, i, pc)
     except IllegalField as error:
-        meant = _dispatch(isa)[words[i] >> 23](target(isa, lenient=True), pc, words, i)
-        assert meant is not None
+        meant = _read(target(isa, lenient=True), words, i, pc)
         fact = f"({instruction_text(isa, meant)}) has no such operand: {error}"
         raise _undecodable(isa, words, i, pc, f"instruction {fact}", fact, meant.size) from None
+
+
+def _read(t: Target, words: Words, i: int, pc: int) -> Inst:
+    try:
+        inst = _dispatch(t.isa)[words[i] >> 23](t, pc, words, i)
+    except IndexError:
+        cut = "the code ends inside the instruction"
+        raise _undecodable(t.isa, words, i, pc, cut, "is cut off by the end of the code") from None
     if inst is None:
-        raise _undecodable(isa, words, i, pc, "no such instruction")
+        raise _undecodable(t.isa, words, i, pc, "no such instruction")
     return inst
 
 

@@ -72,7 +72,7 @@ def sopk(t: Target, pc: int, words: Words, i: int) -> Inst | None:
     for slot in row.src:
         if slot.kind == "":
             src.append(t.fields.source(register, slot))
-        elif slot.kind == "k":
+        elif slot.kind in ("k", "b"):
             src.append(Operand("int", w & 0xFFFF if row.name.endswith("u32") else imm))
         elif slot.kind == "K":
             size = 8

@@ -410,7 +410,11 @@ def time(c: Context) -> Result:
     return c.writer.call("llvm.readcyclecounter", "i64", 0)
 
 
-@salu("s_sendmsg_rtn_b32", "b32 = b32")
-@salu("s_sendmsg_rtn_b64", "b64 = b32")
-def message(c: Context, code: Value) -> Result:
+@salu("s_sendmsg_rtn_b32", "b32 =")
+def message(c: Context) -> Result:
     return c.writer.constant("i32", 0)
+
+
+@salu("s_sendmsg_rtn_b64", "b64 =")
+def long_message(c: Context) -> Result:
+    return c.writer.constant("i64", 0)
