@@ -6,6 +6,7 @@ The structures are those of DLPack 1.1, <https://dmlc.github.io/dlpack/latest/c_
 from __future__ import annotations
 
 import ctypes
+from math import prod
 from typing import Any, Final, cast
 
 import numpy as np
@@ -19,6 +20,8 @@ CPU: Final = 1  # kDLCPU
 CUDA: Final = 2  # kDLCUDA
 ROCM: Final = 10  # kDLROCM
 VERSION: Final = (1, 1)
+_MOST_AXES: Final = 64
+_MOST_BYTES: Final = 1 << 63
 _READ_ONLY: Final = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 _IS_COPIED: Final = 2  # DLPACK_FLAG_BITMASK_IS_COPIED
 
@@ -165,7 +168,15 @@ def consume(capsule: object) -> Exchange:
             f"from_dlpack: type code {tensor.code} with {tensor.bits} bits and {tensor.lanes} lanes; "
             "no such element type here"
         )
+    if not 0 <= tensor.ndim <= _MOST_AXES or (tensor.ndim and not tensor.shape):
+        raise ExchangeError(
+            f"from_dlpack: {tensor.ndim} dimensions; a tensor has at most {_MOST_AXES}, and their lengths"
+        )
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    if min(shape, default=0) < 0 or prod(n or 1 for n in shape) * dtype.itemsize >= _MOST_BYTES:
+        raise ExchangeError(f"from_dlpack: shape {shape} of {dtype}; no memory holds that, ask its producer")
+    if prod(shape) and not tensor.data:
+        raise ExchangeError(f"from_dlpack: shape {shape} at no address; ask its producer")
     strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else contiguous(shape).strides
     read_only = versioned and bool(managed.flags & _READ_ONLY)
     _rename(capsule, _USED[name])

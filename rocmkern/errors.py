@@ -132,6 +132,12 @@ class GgufError(RocmkernError, ValueError):
     """A file is no GGUF file that can be read: truncated, corrupt, or with tensors of a kind unknown here."""
 
 
+class TensorNotFound(RocmkernError, KeyError):
+    """A file has no tensor of that name."""
+
+    __str__ = Exception.__str__  # KeyError shows its message as a quoted key
+
+
 class FormatNotFound(RocmkernError, LookupError):
     """There is no block format of that name, or no kernel that does this with it."""
 

@@ -342,7 +342,8 @@ class Tensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """A capsule that shares the memory; with `copy=True`, and on the host where it can't address that, a copy.
+        """A capsule that shares the memory; a copy with `copy=True`, of axes that run backwards, which other libraries
+        do not take, and on the host where it can't address the memory.
 
         Raises ExchangeError (a BufferError) where another device, or the host without a copy, is asked for.
         """
@@ -356,6 +357,10 @@ class Tensor:
             values, strides = self.numpy(), contiguous(self.shape).strides
             on_host = dlpack.Exchange(values.ctypes.data, self.dtype, self.shape, strides, (dlpack.CPU, 0), values)
             return dlpack.export(on_host, versioned=versioned, copied=True)
+        backwards = any(n > 1 and s < 0 for n, s in zip(self.shape, self.strides, strict=True))
+        if backwards and copy is False:
+            raise ExchangeError(f"__dlpack__: strides {self.strides}; DLPack's run forwards, leave copy out")
+        copy = copy or backwards
         source = rocmkern.copy(self) if copy else self
         if stream != -1:
             self.device.synchronize()

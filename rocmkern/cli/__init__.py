@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final
 
@@ -25,7 +26,8 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            near = get_close_matches(cmd_name, _COMMANDS) or list(_COMMANDS)
+            ctx.fail(f"no command {cmd_name!r}; there is {', '.join(near)}")
         command: click.Command = getattr(
             import_module(f"rocmkern.cli.{_COMMANDS[cmd_name]}"), cmd_name.replace("-", "_")
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from attrs import field, frozen
 
 from rocmkern.codeobject import MOST_BYTES
 from rocmkern.dtypes import DType
-from rocmkern.errors import GgufError
+from rocmkern.errors import GgufError, TensorNotFound
 from rocmkern.kernels.block_formats import BlockFormat
 from rocmkern.ops.creation import upload
 from rocmkern.quant.gguf_reader import Source, read_header
@@ -57,7 +58,11 @@ class GgufFile(Mapping[str, GgufTensor]):
     tensors: dict[str, GgufTensor] = field(repr=False)
 
     def __getitem__(self, name: str) -> GgufTensor:
-        return self.tensors[name]
+        try:
+            return self.tensors[name]
+        except KeyError:
+            near = get_close_matches(str(name), self.tensors, cutoff=0.4) or list(self.tensors)[:3]
+            raise TensorNotFound(f"{self.path.name}: no tensor {name!r}; it has {', '.join(near) or 'none'}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tensors)

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import rocmkern as rk
 from rocmkern import dlpack, dtypes
 from rocmkern.errors import ExchangeError
 
@@ -123,3 +124,35 @@ def test_used_and_foreign_capsules_are_refused() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(BufferError, match="no such element type"):
         dlpack.consume(torch.zeros(2, dtype=torch.float8_e5m2).__dlpack__())
+
+
+def test_axes_that_run_backwards_are_copied() -> None:
+    """Consumers of DLPack take strides of 0 and more only."""
+    x = np.arange(12.0).reshape(3, 4)
+    for view in (lambda a: a[::-1], lambda a: a[:, ::-2]):
+        capsule = view(rk.asarray(x)).__dlpack__(max_version=(1, 1))
+        described = dlpack.consume(capsule)
+        assert min(described.strides) >= 0
+        np.testing.assert_array_equal(np.from_dlpack(view(rk.asarray(x))), view(x))
+        with pytest.raises(BufferError, match="DLPack's run forwards"):
+            view(rk.asarray(x)).__dlpack__(copy=False)
+
+
+@pytest.mark.parametrize(
+    ("ndim", "lengths", "words"),
+    [(2, (-1, 4), r"shape \(-1, 4\)"), (2, (1 << 40, 1 << 40), "no memory holds that"), (-3, (), "-3 dimensions"),
+     (1000, (), "1000 dimensions")],
+)  # fmt: skip
+def test_impossible_shapes_of_capsules(ndim: int, lengths: tuple[int, ...], words: str) -> None:
+    """They are refused, and the capsule is still its producer's."""
+    capsule = np.zeros((2, 2)).__dlpack__()
+    tensor = dlpack._Managed.from_address(dlpack._pointer(capsule, b"dltensor")).tensor
+    before = tensor.ndim, tuple(tensor.shape[i] for i in range(2))
+    tensor.ndim = ndim
+    for i, n in enumerate(lengths):
+        tensor.shape[i] = n
+    with pytest.raises(BufferError, match=words):
+        dlpack.consume(capsule)
+    tensor.ndim = before[0]
+    for i, n in enumerate(before[1]):
+        tensor.shape[i] = n
