@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rocmkern import fft as fft  # so it is public to type checkers, as the others are by `*`
     from rocmkern import linalg as linalg
     from rocmkern import random as random
+    from rocmkern.build.expressions import *
     from rocmkern.build.jit import compile as compile
     from rocmkern.constants import *
     from rocmkern.drivers import *
@@ -62,6 +63,7 @@ __version__ = "0.1.0"
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "build.jit": ("compile",),
+    "build.expressions": ("ElementwiseKernel", "ReductionKernel"),
     "drivers": ("is_hip_available",),
     "dtypes": (
         "DType", "bfloat16", "bool_", "complex64", "complex128", "dtype", "float8_e4m3", "float16", "float32",

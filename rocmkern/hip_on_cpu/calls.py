@@ -15,6 +15,7 @@ from rocmkern import codeobject
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.drivers import emulator
 from rocmkern.drivers.emulator import EmulatorDriver
+from rocmkern.drivers.protocol import Dims
 from rocmkern.errors import CodeObjectError, KernelNotFound
 from rocmkern.hip_on_cpu import images
 from rocmkern.hip_on_cpu.binding import INVALID_DEVICE, INVALID_VALUE, NOT_READY, Status
@@ -55,9 +56,12 @@ class Owned:
 
 @frozen(eq=False)
 class Launchable:
+    """A kernel, and the geometries that it was found to run with."""
+
     device: int
     handle: int
     kernel: Kernel
+    fitting: set[tuple[Dims, Dims, int]] = field(factory=set)
 
 
 def put(address: int, value: float, kind: Any = ctypes.c_void_p) -> None:
@@ -449,7 +453,9 @@ class Calls:
             raise Status(INVALID_HANDLE)
         driver, handle = (self.drivers[found.device], 0) if not stream else self._stream(stream)
         grid, block = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
-        check_geometry(found.kernel, driver.info, grid, block, shared_bytes)
+        if (grid, block, shared_bytes) not in found.fitting:
+            check_geometry(found.kernel, driver.info, grid, block, shared_bytes)
+            found.fitting.add((grid, block, shared_bytes))
         packed = _from_block(extra) if extra else _from_pointers(found.kernel, arguments)
         driver.launch(found.handle, grid, block, shared_bytes, handle, packed)
 
