@@ -90,10 +90,11 @@ namespace rk {
                                counts_padding, extents, src, dst);                                           \
     }
 
+// The scales that Candle passes are the quotients of the sizes.
 #define UPSAMPLE_NEAREST2D(T)                                                                                \
-    RK_KERNEL upsample_nearest2d_##T(u64 w_out, u64 h_out, f64 w_scale, f64 h_scale, const u64 *info,        \
-                                     const T *src, T *dst) {                                                 \
-        upsample_nearest(w_out, h_out, w_scale, h_scale, extents_2d(info), src, dst);                        \
+    RK_KERNEL upsample_nearest2d_##T(u64 w_out, u64 h_out, f64, f64, const u64 *info, const T *src,          \
+                                     T *dst) {                                                               \
+        upsample_nearest(w_out, h_out, extents_2d(info), src, dst);                                          \
     }
 
 #define UPSAMPLE_BILINEAR2D(T)                                                                               \

@@ -315,25 +315,22 @@ RK_DEVICE void each_of_row(const Rows<T> &rows, u64 row, const Team &team, Step 
 template <typename T>
 RK_DEVICE void variance(const Rows<T> &rows, f64 divisor, bool root, T *dst) {
     using Value = arith<T>;
-    using Total = reduction::sum<Value>;
     Team team = team_along_x();
     const u64 count = rows.count();
 #pragma unroll 1
     for (u64 first = static_cast<u64>(block_x()) * team.count; first < count;
          first += static_cast<u64>(grid_x()) * team.count) {
         const u64 row = first + team.index;
-        Value sum = 0;
-        Value squares = 0;
-        if (row < count) {
-            each_of_row(rows, row, team, [&](T x) { sum += widen(x); });
-        }
-        const Value mean = team_join<Total>(team, sum) / static_cast<Value>(rows.cols);
-        if (row < count) {
-            each_of_row(rows, row, team, [&](T x) { squares += (widen(x) - mean) * (widen(x) - mean); });
-        }
-        squares = team_join<Total>(team, squares) / static_cast<Value>(divisor);
+        const auto moments = team_moments<Value>(team, static_cast<Value>(rows.cols), Value(0), [&](Value scale) {
+            return moments_of_lanes<Value>(lanes_of(team), scale, [&](auto take) {
+                if (row < count) {
+                    each_of_row(rows, row, team, [&](T x) { take(widen(x)); });
+                }
+            });
+        });
+        const Value mean = moments.squares / static_cast<Value>(divisor), back = 1 / moments.scale;
         if (row < count && team.rank == 0) {
-            dst[row] = narrow<T>(root ? sqrt(squares) : squares);
+            dst[row] = narrow<T>(root ? sqrt(mean) * back : mean * back * back);
         }
     }
 }
@@ -358,21 +355,30 @@ struct Unit {
     using Value = arith<T>;
     Value eps;
 
-    RK_DEVICE bool is_packed() const { return true; }
+    RK_DEVICE bool are_aligned() const { return true; }
+    RK_DEVICE Value length(const ScaledSquares<Value> &squares) const {
+        return maximum(sqrt(squares.sum), eps * squares.scale);
+    }
+    template <bool Aligned>
     RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
-        CachedRow<T> row;
+        CachedRow<T, Aligned> row;
         row.load(team, cols, src);
-        const Value squares = row.sum(team, cols, [](Value x) { return x * x; });
-        row.narrow_again();
-        const Value length = maximum(sqrt(team_join<reduction::sum<Value>>(team, squares)), eps);
-        row.store(team, cols, dst, [](u32) { return 0; }, [=](int, u32, Value x) { return x / length; });
+        const auto squares = team_squares<Value>(team, eps, [&](Value scale) {
+            const Value sum = row.sum(team, cols, [=](Value x) { return (x * scale) * (x * scale); });
+            row.narrow_again();
+            return sum;
+        });
+        const Value length = this->length(squares), scale = squares.scale;
+        row.store(team, cols, dst, [](u32) { return 0; }, [=](int, u32, Value x) { return x / length * scale; });
     }
     RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
-        const Value squares = team_sum<T>(team, cols, [=](u64 i) { return widen(src[i]) * widen(src[i]); });
-        const Value length = maximum(sqrt(squares), eps);
+        const auto squares = team_squares<Value>(team, eps, [&](Value scale) {
+            return squares_of_thread(team, cols, src, scale);
+        });
+        const Value length = this->length(squares);
 #pragma unroll 1
         for (u64 i = team.rank; i < cols; i += team.width) {
-            dst[i] = narrow<T>(widen(src[i]) / length);
+            dst[i] = narrow<T>(widen(src[i]) / length * squares.scale);
         }
     }
 };

@@ -1,63 +1,44 @@
-// statistics: reductions of rows that pass over NaN, averages by weights, covariances, counts in bins.
+// statistics: reductions of rows that pass over NaN, sums of squares, averages by weights, covariances, counts in bins.
 #include "include/covariance.hpp"
 #include "include/histogram.hpp"
 #include "include/nan_reductions.hpp"
 #include "include/rows.hpp"
+#include "include/squares.hpp"
 #include "include/weighted.hpp"
 
 namespace rk {
 
-// dst[row] = the row's squared distances from its mean over their number less `correction`, or the root of that.
-template <typename T>
-RK_DEVICE void variances(const Rows<T> &rows, f64 correction, bool root, T *dst) {
-    using Op = reduction::nanvar<T>;
-    reduce_items<Op>(
-        team_along_x(), rows.count(),
-        [&](const Team &team, u64 row) { return partial_state<Op>(rows, row, 0, rows.cols, team); },
-        [&](u64 row, const typename Op::State &state) { dst[row] = Op::variance(state, correction, root); });
-}
-
-template <typename T>
-RK_DEVICE void variances_of_parts(u64 rows, u64 per_row, f64 correction, bool root,
-                                  const typename reduction::nanvar<T>::State *parts, T *dst) {
-    using Op = reduction::nanvar<T>;
-    reduce_items<Op>(
-        team_along_x(), rows,
-        [&](const Team &team, u64 row) {
-            auto state = Op::identity();
-#pragma unroll 1
-            for (u64 p = team.rank; p < per_row; p += team.width) {
-                state = Op::join(state, parts[row * per_row + p]);
-            }
-            return state;
-        },
-        [&](u64 row, const typename Op::State &state) { dst[row] = Op::variance(state, correction, root); });
-}
-
-#define NAN_REDUCTION(op, T)                                                                                        \
+#define REDUCTION(op, T)                                                                                            \
     RK_BLOCKS_KERNEL(1024, 1) fast_##op##_##T(u64 numel, u64 cols, u64 num_dims, const u64 *info, const T *src,     \
                                               T *dst) {                                                             \
         reduce_rows<reduction::op<T>>(Rows<T>(numel, cols, num_dims, info, src), dst);                              \
     }
-#define NAN_VARIANCE(op, T)                                                                                         \
-    RK_BLOCKS_KERNEL(1024, 1) fast_##op##_##T(u64 numel, u64 cols, u64 num_dims, const u64 *info, f64 correction,   \
+// Of `divisor` and `root` the operation says what they are: dst[row] = its result by both.
+#define MOMENT(op, T)                                                                                               \
+    RK_BLOCKS_KERNEL(1024, 1) fast_##op##_##T(u64 numel, u64 cols, u64 num_dims, const u64 *info, f64 divisor,      \
                                               bool root, const T *src, T *dst) {                                    \
-        variances<T>({numel, cols, num_dims, info, src}, correction, root, dst);                                    \
+        using Op = reduction::op<T>;                                                                                \
+        reduce_rows<Op>(Rows<T>(numel, cols, num_dims, info, src), [=](u64 row, const Op::State &state) {           \
+            dst[row] = Op::result(state, divisor, root);                                                            \
+        });                                                                                                         \
     }
-#define NAN_PARTS(op, T)                                                                                            \
+#define PARTS(op, T)                                                                                                \
     RK_BLOCK_KERNEL(1024) split_##op##_##T(u64 numel, u64 cols, u64 part, u64 num_dims, const u64 *info,            \
                                            const T *src, reduction::op<T>::State *parts) {                          \
         reduce_parts<reduction::op<T>>(Rows<T>(numel, cols, num_dims, info, src), part, parts);                     \
     }
-#define NAN_REDUCTION_MERGE(op, T)                                                                                  \
+#define REDUCTION_MERGE(op, T)                                                                                      \
     RK_BLOCK_KERNEL(1024) merge_##op##_##T(u64 rows, u64 cols, u64 parts_per_row,                                   \
                                            const reduction::op<T>::State *parts, T *dst) {                          \
         merge_parts<reduction::op<T>>(rows, cols, parts_per_row, parts, dst);                                       \
     }
-#define NAN_VARIANCE_MERGE(op, T)                                                                                   \
-    RK_BLOCK_KERNEL(1024) merge_##op##_##T(u64 rows, u64, u64 parts_per_row, f64 correction, bool root,             \
+#define MOMENT_MERGE(op, T)                                                                                         \
+    RK_BLOCK_KERNEL(1024) merge_##op##_##T(u64 rows, u64, u64 parts_per_row, f64 divisor, bool root,                \
                                            const reduction::op<T>::State *parts, T *dst) {                          \
-        variances_of_parts<T>(rows, parts_per_row, correction, root, parts, dst);                                   \
+        using Op = reduction::op<T>;                                                                                \
+        merge_parts<Op>(rows, parts_per_row, parts, [=](u64 row, const Op::State &state) {                          \
+            dst[row] = Op::result(state, divisor, root);                                                            \
+        });                                                                                                         \
     }
 #define AVERAGE(T)                                                                                                  \
     RK_BLOCK_KERNEL(1024) average_##T(u64 numel, u64 cols, u64 num_dims, const u64 *info, const T *x,               \

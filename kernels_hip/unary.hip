@@ -1,7 +1,9 @@
 // unary: one tensor into one. Functions round once into the tensor's dtype; predicates give u8 0 or 1; functions of the
 // representation (copy, negation, absolute value, bits) work on the elements as they are. A null inp works in place.
+#include "include/decimal.hpp"
 #include "include/elementwise.hpp"
 #include "include/normal.hpp"
+#include "include/power.hpp"
 #include "include/transpose.hpp"
 
 namespace rk {
@@ -75,7 +77,9 @@ RK_OP(ufloor, Light, floor(x))
 RK_OP(uround, Light, round(x))
 RK_OP(urint, Light, rint(x))
 RK_OP(utrunc, Light, trunc(x))
+RK_OP(ucube, Light, cube(x))
 RK_OP(urecip, Medium, 1 / x)
+RK_OP(uroot, Medium, power_of_half(x))
 RK_OP(usqrt, Medium, sqrt(x))
 RK_OP(ursqrt, Medium, 1 / sqrt(x))
 RK_OP_ROUGHLY(uexp, exp(x), rough_exp(x))
@@ -109,7 +113,7 @@ RK_OP(uisinf, Light, absolute(x) == highest<T>())
 RK_OP(uisfinite, Light, absolute(x) < highest<T>())
 RK_OP(ulogical_not, Light, x == 0)
 RK_OP_WITH(uelu, Heavy, elu(x, param))
-RK_OP_WITH(upowf, Heavy, pow(x, param))
+RK_OP_WITH(upowf, Heavy, raised(x, param))
 
 template <typename Op, typename = f32>
 constexpr bool has_rough_form = false;
@@ -155,6 +159,37 @@ RK_DEVICE void unary(const Space &space, const T *inp, Out *out, Op op) {
     elementwise<weight>(space, out, op, Operand<T, 0>(space, inp));
 }
 
+// To a power that all elements share: one that is an operation of its own takes no longer than that.
+template <typename T>
+RK_DEVICE void raise(const Space &space, arith<T> exponent, const T *inp, T *out) {
+    if (exponent == 1) {
+        unary<Weight::light>(space, as_bits(inp), as_bits(out), Unchanged());
+    } else if (exponent == 2) {
+        unary<weight_of<usqr, T>>(space, inp, out, Function<T, usqr>());
+    } else if (exponent == 3) {
+        unary<weight_of<ucube, T>>(space, inp, out, Function<T, ucube>());
+    } else if (exponent == -1) {
+        unary<weight_of<urecip, T>>(space, inp, out, Function<T, urecip>());
+    } else if (exponent == static_cast<arith<T>>(0.5)) {
+        unary<weight_of<uroot, T>>(space, inp, out, Function<T, uroot>());
+    } else {
+        unary<Weight::heavy>(space, inp, out, FunctionWith<T, upowf>{exponent});
+    }
+}
+
+template <typename T>
+struct RoundTo {
+    PowerOfTen ten;
+    bool is_reciprocal;
+    RK_DEVICE T operator()(T x) const { return round_to(x, ten, is_reciprocal); }
+};
+
+template <typename T>
+struct RoundToMultiple {
+    u64 unit;
+    RK_DEVICE T operator()(T x) const { return round_to_multiple(x, unit); }
+};
+
 // Elements move as raw bits, so all types of a size share this code. In place there is nothing to move.
 template <typename Bits>
 RK_DEVICE void copy(const Space &space, const Bits *inp, Bits *out) {
@@ -171,6 +206,20 @@ RK_DEVICE void copy(const Space &space, const Bits *inp, Bits *out) {
     RK_KERNEL op##_##T(RK_LAYOUT, T param, const T *inp, T *out) {             \
         unary<weight_of<op, T>>({numel, num_dims, info}, inp ? inp : out, out, \
                                FunctionWith<T, op>{widen(param)});             \
+    }
+#define RAISE(op, T)                                                                 \
+    RK_KERNEL op##_##T(RK_LAYOUT, T param, const T *inp, T *out) {                  \
+        raise<T>({numel, num_dims, info}, widen(param), inp ? inp : out, out);      \
+    }
+#define ROUND_TO(op, T)                                                                                          \
+    RK_KERNEL op##_##T(RK_LAYOUT, f64 digits, f64 more_digits, i32 exponent, bool is_reciprocal, const T *inp,   \
+                       T *out) {                                                                                 \
+        unary<Weight::heavy>({numel, num_dims, info}, inp ? inp : out, out,                                      \
+                             RoundTo<T>{{{digits, more_digits}, exponent}, is_reciprocal});                      \
+    }
+#define ROUND_TO_MULTIPLE(op, T)                                                                                 \
+    RK_KERNEL op##_##T(RK_LAYOUT, u64 unit, const T *inp, T *out) {                                              \
+        unary<Weight::heavy>({numel, num_dims, info}, inp ? inp : out, out, RoundToMultiple<T>{unit});           \
     }
 #define UNARY_BITS(op, T)                                                                                              \
     RK_KERNEL op##_##T(RK_LAYOUT, const T *inp, T *out) {                                                              \

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rocmkern.ops.quantiles import *
     from rocmkern.ops.reduction import *
     from rocmkern.ops.reductions import *
+    from rocmkern.ops.rounding import *
     from rocmkern.ops.rows_binary import *
     from rocmkern.ops.rows_unary import *
     from rocmkern.ops.scatter import *
@@ -125,6 +126,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "all", "amax", "amin", "any", "argmax", "argmin", "ediff1d", "max", "mean", "min", "prod", "ptp", "std", "sum",
         "var",
     ),
+    "ops.rounding": ("round",),
     "ops.rows_binary": (
         "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
         "copysign", "divide", "equal", "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal",
@@ -134,7 +136,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "ops.rows_unary": (
         "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert", "ceil", "cos", "cosh", "erf", "exp",
         "expm1", "floor", "gelu", "gelu_tanh", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10",
-        "logical_not", "negative", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "signbit", "silu", "sin",
+        "logical_not", "negative", "reciprocal", "relu", "rsqrt", "sigmoid", "sign", "signbit", "silu", "sin",
         "sinh", "sqrt", "square", "tan", "tanh", "trunc",
     ),
     "ops.scatter": ("index_add", "index_copy", "scatter", "scatter_add"),

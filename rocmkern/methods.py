@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import rocmkern
-from rocmkern.dtypes import DType, float64
-from rocmkern.layout import normal_integer
+from rocmkern.dtypes import DType
 
 if TYPE_CHECKING:
     from rocmkern.layout import Axes
@@ -208,19 +207,8 @@ def clip(x: Tensor, min: Operand | None = None, max: Operand | None = None, out:
 
 
 def round(x: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
-    """`rocmkern.round` of the tensor, to so many decimal places: before the point if negative."""
-    return _into(out, _rounded(x, decimals))
-
-
-def _rounded(x: Tensor, decimals: int) -> Tensor:
-    places = normal_integer(decimals, "round", "decimals")
-    is_exact = x.dtype.kind in ("bool", "signed", "unsigned")
-    if places == 0 or (is_exact and places > 0):
-        return rocmkern.round(x)
-    scale = 10.0 ** abs(places)
-    if is_exact:
-        return (rocmkern.round(x.astype(float64) / scale) * scale).astype(x.dtype)
-    return rocmkern.round(x * scale) / scale if places > 0 else rocmkern.round(x / scale) * scale
+    """`rocmkern.round` of the tensor."""
+    return _into(out, rocmkern.round(x, decimals))
 
 
 def dot(x: Tensor, other: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ CHAPTERS = {
     "manipulation": "Shapes",
     "rows_unary": "Elementwise, one operand",
     "rows_binary": "Elementwise, two operands",
+    "rounding": "Elementwise, rounding",
     "composed": "Elementwise, composed",
     "reduction": "Reductions and statistics",
     "indexing": "Indexing and searching",

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device.hpp"
-#include "math.hpp"
+#include "power.hpp"
 
 namespace rk {
 
@@ -86,7 +86,7 @@ RK_DEVICE T power(T base, T exponent) {
         }
         return result;
     } else {
-        return pow(base, exponent);
+        return raised(base, exponent);
     }
 }
 
@@ -113,26 +113,6 @@ RK_DEVICE T shift_right(T x, T count) {
     const bits_of<T> bounded = static_cast<bits_of<T>>(count) < last ? static_cast<bits_of<T>>(count) : last;
     const T shifted = static_cast<T>(x >> bounded);
     return is_signed_integer<T> || static_cast<bits_of<T>>(count) <= last ? shifted : static_cast<T>(0);
-}
-
-// A number of twice the precision: hi + lo, lo below half an ulp of hi.
-template <typename C>
-struct Twofold {
-    C hi;
-    C lo;
-};
-
-template <typename C>
-RK_DEVICE Twofold<C> twofold_product(C x, C y) {
-    const C product = x * y;
-    return {product, fma(x, y, -product)};
-}
-
-// hi must be the larger magnitude.
-template <typename C>
-RK_DEVICE Twofold<C> twofold_sum(C hi, C lo) {
-    const C sum = hi + lo;
-    return {sum, lo - (sum - hi)};
 }
 
 // 1/x within an ulp, 1 <= x <= 2.

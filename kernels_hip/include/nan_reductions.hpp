@@ -2,7 +2,7 @@
 // others are NaN.
 #pragma once
 
-#include "reductions.hpp"
+#include "squares.hpp"
 
 namespace rk {
 
@@ -17,7 +17,7 @@ template <typename T>
 struct Spread {
     u64 count;
     T mean;
-    T squares;
+    ThreeSums<T> squares;
 };
 
 namespace reduction {
@@ -73,24 +73,27 @@ struct nanvar {
     static constexpr u32 in_flight = 1;
     using Value = arith<T>;
     using State = Spread<Value>;
-    RK_DEVICE static State identity() { return {0, 0, 0}; }
+    RK_DEVICE static State identity() { return {0, 0, {0, 0, 0}}; }
     // An infinity is no distance from itself: NaN.
     RK_DEVICE static State element(T x, u64) {
         const Value value = widen(x);
         const bool counts = !is_nan(value);
-        return {counts, counts ? value : 0, counts ? value - value : 0};
+        const Value nothing = counts ? value - value : 0;
+        return {counts, counts ? value : 0, {nothing, nothing, nothing}};
     }
     RK_DEVICE static State join(const State &x, const State &y) {
         const u64 count = x.count + y.count;
         const Value share = count == 0 ? 0 : static_cast<Value>(y.count) / static_cast<Value>(count);
         const Value distance = y.mean - x.mean, weight = static_cast<Value>(x.count) * share;
-        // In this order what is empty adds 0, however far its mean of 0 is.
-        return {count, x.mean + distance * share, x.squares + y.squares + distance * (distance * weight)};
+        // What is empty adds 0, however far its mean of 0 is.
+        const ThreeSums<Value> apart = weight == 0 ? ThreeSums<Value>{0, 0, 0} : three_squares(distance, weight);
+        return {count, x.mean + distance * share, x.squares + y.squares + apart};
     }
     template <u32 Width>
     RK_DEVICE static State pack(const Pack<T, Width> &pack, u64) {
         u32 count = 0;
-        Value first = 0, sum = 0, squares = 0;
+        Value first = 0, sum = 0;
+        ThreeSums<Value> squares = {0, 0, 0};
 #pragma unroll
         for (u32 j = 0; j < Width; ++j) {
             const Value value = widen(pack.lane[j]);
@@ -102,14 +105,13 @@ struct nanvar {
 #pragma unroll
         for (u32 j = 0; j < Width; ++j) {
             const Value value = widen(pack.lane[j]), distance = is_nan(value) ? 0 : value - mean;
-            squares += distance * distance;
+            squares = squares + three_squares(distance, Value(1));
         }
         return {count, mean, squares};
     }
-    RK_DEVICE static T variance(const State &state, f64 correction, bool root) {
+    RK_DEVICE static T result(const State &state, f64 correction, bool root) {
         const Value freedom = static_cast<Value>(static_cast<f64>(state.count) - correction);
-        const Value found = freedom > 0 ? state.squares / freedom : static_cast<Value>(__builtin_nanf(""));
-        return narrow<T>(root ? sqrt(found) : found);
+        return narrow<T>(mean_square(state.squares, freedom > 0 ? freedom : static_cast<Value>(__builtin_nanf("")), root));
     }
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rows.hpp"
+#include "squares.hpp"
 
 namespace rk {
 
@@ -17,9 +18,17 @@ RK_DEVICE arith<T> widened(const Pack<T, Width> &pack, u32 j) {
     }
 }
 
+// Pack n of adjacent elements.
+template <bool Aligned, typename T>
+RK_DEVICE Pack<T, vector_bytes / sizeof(T)> pack_at(const T *data, u32 n) {
+    using Load = choose<Aligned, AlignedPacks<T>, AdjacentPacks<T>>;
+    return bit_cast<Pack<T, vector_bytes / sizeof(T)>>(Load{data}(n));
+}
+
 // A thread's packs of its row, as they came: short floats are widened at every use, which costs less than the registers
-// for wide ones. Pack p of the row belongs to thread p % width, so that a wave reads in one sweep.
-template <typename T>
+// for wide ones. Pack p of the row belongs to thread p % width, so that a wave reads in one sweep. `Aligned` says that
+// rows and weights begin on 16 bytes, for targets whose loads have to.
+template <typename T, bool Aligned>
 struct CachedRow {
     using Value = arith<T>;
     static constexpr u32 width = vector_bytes / sizeof(T);
@@ -36,7 +45,7 @@ struct CachedRow {
     RK_DEVICE void load(const Team &team, u32 cols, const T *src) {
 #pragma unroll
         for (u32 p = 0; p < packs; ++p) {
-            value[p] = reinterpret_cast<const Vector *>(src)[number(team, p) < cols / width ? number(team, p) : 0];
+            value[p] = pack_at<Aligned>(src, number(team, p) < cols / width ? number(team, p) : 0);
         }
         loads_begin_above();
     }
@@ -134,14 +143,15 @@ struct Weights {
         Vector scale;
         Vector shift;
     };
-    RK_DEVICE bool is_packed() const { return is_aligned(scale, vector_bytes) && is_aligned(shift, vector_bytes); }
+    RK_DEVICE bool are_aligned() const { return is_aligned(scale, vector_bytes) && is_aligned(shift, vector_bytes); }
+    template <bool Aligned>
     RK_DEVICE Pair pack(u32 n) const {
         Pair pair = {};
         if (scale) {
-            pair.scale = reinterpret_cast<const Vector *>(scale)[n];
+            pair.scale = pack_at<Aligned>(scale, n);
         }
         if (shift) {
-            pair.shift = reinterpret_cast<const Vector *>(shift)[n];
+            pair.shift = pack_at<Aligned>(shift, n);
         }
         return pair;
     }
@@ -154,17 +164,6 @@ struct Weights {
         return shift ? scaled + widen(shift[i]) : scaled;
     }
 };
-
-// The sum over a row that is not cached.
-template <typename T, typename Term>
-RK_DEVICE arith<T> team_sum(Team &team, u64 cols, Term term) {
-    arith<T> sum = 0;
-#pragma unroll 1
-    for (u64 i = team.rank; i < cols; i += team.width) {
-        sum += term(i);
-    }
-    return team_join<reduction::sum<arith<T>>>(team, sum);
-}
 
 // exp(x) for x <= 0. Results that round to f16 or bf16 can take the product with log2(e), whose error grows with x.
 template <typename T>
@@ -194,9 +193,10 @@ struct Softmax {
     using Sum = reduction::sum<Value>;
     static constexpr bool keeps_powers = !Log && is_same<T, Value>;
 
-    RK_DEVICE bool is_packed() const { return true; }
+    RK_DEVICE bool are_aligned() const { return true; }
+    template <bool Aligned>
     RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
-        CachedRow<T> row;
+        CachedRow<T, Aligned> row;
         row.load(team, cols, src);
         Value largest = row.largest();
         row.narrow_again();
@@ -232,7 +232,9 @@ struct Softmax {
     RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
         using Op = reduction::logsumexp<T>;
         const auto state = team_join<Op>(team, packed_state<Op>(src, 0, cols, team));
-        const Value factor = Log ? log(state.sum) : 1 / state.sum;
+        // Where the largest is infinite, that of its own exponential is not known: of the whole row there is only NaN.
+        const Value sum = state.sum + (state.largest - state.largest);
+        const Value factor = Log ? log(sum) : 1 / sum;
 #pragma unroll 1
         for (u64 i = team.rank; i < cols; i += team.width) {
             const Value x = widen(src[i]) - state.largest;
@@ -241,118 +243,140 @@ struct Softmax {
     }
 };
 
+// A thread's share of the sum of a row's squares, each value times `scale`.
+template <typename T>
+RK_DEVICE arith<T> squares_of_thread(const Team &team, u64 cols, const T *src, arith<T> scale) {
+    arith<T> sum = 0;
+#pragma unroll 1
+    for (u64 i = team.rank; i < cols; i += team.width) {
+        const arith<T> x = widen(src[i]) * scale;
+        sum += x * x;
+    }
+    return sum;
+}
+
 template <typename T>
 struct RmsNorm {
     using Value = arith<T>;
     Weights<T> weights;
     Value eps;
 
-    RK_DEVICE bool is_packed() const { return weights.is_packed(); }
-    RK_DEVICE Value factor(Value squares, u64 cols) const {
-        return 1 / sqrt(squares / static_cast<Value>(cols) + eps);
+    RK_DEVICE bool are_aligned() const { return weights.are_aligned(); }
+    RK_DEVICE Value factor(const ScaledSquares<Value> &squares, u64 cols) const {
+        return 1 / sqrt(squares.sum / static_cast<Value>(cols) + eps * squares.scale * squares.scale);
     }
+    template <bool Aligned>
     RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
-        CachedRow<T> row;
+        CachedRow<T, Aligned> row;
         row.load(team, cols, src);
-        const Value squares = row.sum(team, cols, [](Value x) { return x * x; });
-        row.narrow_again();
-        const Value by = factor(team_join<reduction::sum<Value>>(team, squares), cols);
-        row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
-                  [this, by](const auto &pair, u32 j, Value x) { return weights.apply(x * by, pair, j); });
+        const auto squares = team_squares<Value>(team, eps, [&](Value scale) {
+            const Value sum = row.sum(team, cols, [=](Value x) { return (x * scale) * (x * scale); });
+            row.narrow_again();
+            return sum;
+        });
+        const Value by = factor(squares, cols), scale = squares.scale;
+        row.store(team, cols, dst, [this](u32 n) { return weights.template pack<Aligned>(n); },
+                  [this, by, scale](const auto &pair, u32 j, Value x) {
+                      return weights.apply(x * by * scale, pair, j);
+                  });
     }
     RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
-        const Value squares = team_sum<T>(team, cols, [=](u64 i) { return widen(src[i]) * widen(src[i]); });
-        const Value by = factor(squares, cols);
-#pragma unroll 1
-        for (u64 i = team.rank; i < cols; i += team.width) {
-            dst[i] = narrow<T>(weights.apply_at(widen(src[i]) * by, i));
-        }
-    }
-};
-
-// How many values, their mean, and the sum of their squared distances from it.
-template <typename T>
-struct Moments {
-    T count;
-    T mean;
-    T squares;
-};
-
-// Two passes, mean then squared distances from it: a large mean costs no digits. Waves do so each for itself, and meet
-// once: their squares move from their means to the common one.
-template <typename T>
-struct LayerNorm {
-    using Value = arith<T>;
-    Weights<T> weights;
-    Value eps;
-
-    RK_DEVICE bool is_packed() const { return weights.is_packed(); }
-    RK_DEVICE Value factor(Value squares, u64 cols) const {
-        return 1 / sqrt(squares / static_cast<Value>(cols) + eps);
-    }
-    RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
-        using Sum = reduction::sum<Value>;
-        CachedRow<T> row;
-        row.load(team, cols, src);
-        const u32 lanes = lanes_of(team);
-        const Value held = static_cast<Value>(row.held_by_wave(team, cols));
-        const Value sum = lanes_join<Sum>(row.sum(team, cols, [](Value x) { return x; }), lanes);
-        row.narrow_again();
-        Value mean = held > 0 ? sum / held : 0;
-        Value squares = row.sum(team, cols, [=](Value x) { return (x - mean) * (x - mean); });
-        row.narrow_again();
-        squares = lanes_join<Sum>(squares, lanes);
-        if (team.width > wave_size) {
-            const auto other = exchange_waves(team, Moments<Value>{held, mean, squares}, Moments<Value>{0, 0, 0});
-            mean = lanes_join<Sum>(other.mean * (other.count / static_cast<Value>(cols)), max_block_waves);
-            const Value apart = other.mean - mean;
-            squares = lanes_join<Sum>(other.squares + other.count * apart * apart, max_block_waves);
-        }
-        const Value by = factor(squares, cols);
-        row.store(team, cols, dst, [this](u32 n) { return weights.pack(n); },
-                  [this, by, mean](const auto &pair, u32 j, Value x) { return weights.apply((x - mean) * by, pair, j); });
-    }
-    RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
-        const Value sum = team_sum<T>(team, cols, [=](u64 i) { return widen(src[i]); });
-        const Value mean = sum / static_cast<Value>(cols);
-        const Value squares = team_sum<T>(team, cols, [=](u64 i) {
-            const Value distance = widen(src[i]) - mean;
-            return distance * distance;
+        const auto squares = team_squares<Value>(team, eps, [&](Value scale) {
+            return squares_of_thread(team, cols, src, scale);
         });
         const Value by = factor(squares, cols);
 #pragma unroll 1
         for (u64 i = team.rank; i < cols; i += team.width) {
-            dst[i] = narrow<T>(weights.apply_at((widen(src[i]) - mean) * by, i));
+            dst[i] = narrow<T>(weights.apply_at(widen(src[i]) * by * squares.scale, i));
+        }
+    }
+};
+
+template <typename T>
+struct LayerNorm {
+    using Value = arith<T>;
+    using Moments = ScaledMoments<Value>;
+    Weights<T> weights;
+    Value eps;
+
+    RK_DEVICE bool are_aligned() const { return weights.are_aligned(); }
+    RK_DEVICE Value factor(const Moments &moments, u64 cols) const {
+        return 1 / sqrt(moments.squares / static_cast<Value>(cols) + eps * moments.scale * moments.scale);
+    }
+    template <bool Aligned>
+    RK_DEVICE void cached(Team &team, u32 cols, const T *src, T *dst) const {
+        using Sum = reduction::sum<Value>;
+        CachedRow<T, Aligned> row;
+        row.load(team, cols, src);
+        const u32 lanes = lanes_of(team);
+        const Value held = static_cast<Value>(row.held_by_wave(team, cols));
+        const auto moments = team_moments<Value>(team, static_cast<Value>(cols), eps, [&](Value scale) {
+            const Value sum = lanes_join<Sum>(row.sum(team, cols, [=](Value x) { return x * scale; }), lanes);
+            row.narrow_again();
+            const Value mean = held > 0 ? sum / held : 0;
+            const Value squares = row.sum(team, cols, [=](Value x) {
+                const Value distance = fma(x, scale, -mean);
+                return distance * distance;
+            });
+            row.narrow_again();
+            return Moments{held, mean, lanes_join<Sum>(squares, lanes), scale};
+        });
+        const Value by = factor(moments, cols), mean = moments.mean, scale = moments.scale;
+        row.store(team, cols, dst, [this](u32 n) { return weights.template pack<Aligned>(n); },
+                  [this, by, mean, scale](const auto &pair, u32 j, Value x) {
+                      return weights.apply(fma(x, scale, -mean) * by, pair, j);
+                  });
+    }
+    RK_DEVICE void streamed(Team &team, u64 cols, const T *src, T *dst) const {
+        const auto moments = team_moments<Value>(team, static_cast<Value>(cols), eps, [&](Value scale) {
+            return moments_of_lanes<Value>(lanes_of(team), scale, [&](auto take) {
+#pragma unroll 1
+                for (u64 i = team.rank; i < cols; i += team.width) {
+                    take(widen(src[i]));
+                }
+            });
+        });
+        const Value by = factor(moments, cols);
+#pragma unroll 1
+        for (u64 i = team.rank; i < cols; i += team.width) {
+            dst[i] = narrow<T>(weights.apply_at(fma(widen(src[i]), moments.scale, -moments.mean) * by, i));
         }
     }
 };
 
 // A team without a row of its own keeps the others company at their barriers: its row has no elements.
-template <bool Cached, typename T, typename Norm>
-RK_DEVICE void normalize_each(Team team, u64 rows, u64 cols, const T *src, T *dst, const Norm &norm) {
+// each(row's length, its offset)
+template <typename Each>
+RK_DEVICE void normalize_each(const Team &team, u64 rows, u64 cols, Each each) {
     const u64 step = static_cast<u64>(grid_x()) * team.count;
 #pragma unroll 1
     for (u64 first = static_cast<u64>(block_x()) * team.count; first < rows; first += step) {
         const u64 row = first + team.index;
-        const u64 count = row < rows ? cols : 0;
-        const u64 offset = row < rows ? row * cols : 0;
-        if constexpr (Cached) {
-            norm.cached(team, static_cast<u32>(count), src + offset, dst + offset);
-        } else {
-            norm.streamed(team, count, src + offset, dst + offset);
-        }
+        each(row < rows ? cols : 0, row < rows ? row * cols : 0);
     }
 }
 
-// Every row through `norm`.
+template <bool Aligned, typename T, typename Norm>
+RK_DEVICE void normalize_cached(Team team, u64 rows, u64 cols, const T *src, T *dst, const Norm &norm) {
+    normalize_each(team, rows, cols, [&](u64 count, u64 offset) {
+        norm.template cached<Aligned>(team, static_cast<u32>(count), src + offset, dst + offset);
+    });
+}
+
+// Every row through `norm`, in an order of its sums that the length of rows decides.
 template <typename T, typename Norm>
 RK_DEVICE void normalize_rows(u64 rows, u64 cols, const T *src, T *dst, const Norm &norm) {
-    const Team team = team_along_x();
-    if (cols > 0 && CachedRow<T>::holds(team, cols) && is_aligned(src, vector_bytes) && is_aligned(dst, vector_bytes) &&
-        norm.is_packed()) {
-        normalize_each<true>(team, rows, cols, src, dst, norm);
+    Team team = team_along_x();
+    if (cols > 0 && CachedRow<T, true>::holds(team, cols) && is_aligned(dst, vector_bytes)) {
+        if (!has_unaligned_loads && is_aligned(src, vector_bytes) && norm.are_aligned()) {
+            normalize_cached<true>(team, rows, cols, src, dst, norm);
+        } else {
+            normalize_cached<false>(team, rows, cols, src, dst, norm);
+        }
     } else {
-        normalize_each<false>(team, rows, cols, src, dst, norm);
+        normalize_each(team, rows, cols, [&](u64 count, u64 offset) {
+            norm.streamed(team, count, src + offset, dst + offset);
+        });
     }
 }
 

@@ -136,17 +136,23 @@ RK_DEVICE void pool_padded(const Axis &vertical, const Axis &horizontal, bool co
     }
 }
 
-// The source position of an output is its number times the scale, rounded down.
+// number * in / out, rounded down.
+RK_DEVICE u64 share_of(u64 number, u64 in, u64 out, bool fits_32_bits) {
+    const u64 product = number * in;
+    return fits_32_bits ? static_cast<u32>(product) / static_cast<u32>(out) : product / out;
+}
+
+// The source position of an output is its number times the scale, which is the quotient of the sizes, rounded down: in
+// integers, as products with a rounded quotient may fall below the whole number that is meant.
 template <typename T>
-RK_DEVICE void upsample_nearest(u64 out_h, u64 out_w, f64 scale_h, f64 scale_w, const Extents4 &src, const T *image,
-                                T *dst) {
+RK_DEVICE void upsample_nearest(u64 out_h, u64 out_w, const Extents4 &src, const T *image, T *dst) {
+    const u64 count = src.dim[0] * src.dim[1] * out_h * out_w;
+    const bool small = src.dim[2] * out_h <= 0xffffffffu && src.dim[3] * out_w <= 0xffffffffu;
 #pragma unroll 1
-    for (u64 i = global_thread(); i < src.dim[0] * src.dim[1] * out_h * out_w; i += global_threads()) {
+    for (u64 i = global_thread(); i < count; i += global_threads()) {
         const Place4 at = place_of(i, src.dim[1], out_h, out_w);
-        const u64 y = static_cast<u64>(static_cast<f64>(at.y) * scale_h);
-        const u64 x = static_cast<u64>(static_cast<f64>(at.x) * scale_w);
-        const u64 row = y < src.dim[2] ? y : src.dim[2] - 1;
-        const u64 column = x < src.dim[3] ? x : src.dim[3] - 1;
+        const u64 row = share_of(at.y, src.dim[2], out_h, small);
+        const u64 column = share_of(at.x, src.dim[3], out_w, small);
         dst[i] = image[at.image * src.stride[0] + at.channel * src.stride[1] + row * src.stride[2] +
                        column * src.stride[3]];
     }

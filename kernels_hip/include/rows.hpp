@@ -1,9 +1,11 @@
 // Rows to reduce: a strided tensor whose last axes are reduced, so that row r is elements r*cols … r*cols+cols-1 in
-// the order of `info`. A row of one stride is read directly, of stride 1 in 16-byte packs from wherever it starts.
+// the order of `info`. A row of one stride is read directly, of stride 1 in 16-byte packs from wherever it starts. In
+// which order its elements join depends on their numbers and the team alone: equal rows give equal bits.
 #pragma once
 
 #include "device.hpp"
 #include "index.hpp"
+#include "loads.hpp"
 #include "reductions.hpp"
 #include "team.hpp"
 
@@ -49,24 +51,63 @@ struct Rows {
     }
 };
 
-// How far a pointer is past a 16-byte boundary, in elements.
+// 16 bytes of adjacent elements from number n * width on: where the elements begin on 16 bytes, and from wherever.
 template <typename T>
-RK_DEVICE u32 misalignment(const T *pointer) {
-    return static_cast<u32>(reinterpret_cast<u64>(pointer) % vector_bytes) / sizeof(T);
-}
-
-// each(pack, n) for a thread's share of `packs` aligned packs in ascending order, Batch in flight. Behind the last one it
-// takes its first once more: loads under a condition would wait for each other.
-template <u32 Batch, typename T, typename Each>
-RK_DEVICE void for_each_pack(const T *data, u32 packs, const Team &team, Each each) {
-    const FourWords *vectors = reinterpret_cast<const FourWords *>(data);
+struct AlignedPacks {
+    const T *data;
+    template <typename Count>
+    RK_DEVICE FourWords operator()(Count n) const {
+        return reinterpret_cast<const FourWords *>(data)[n];
+    }
+};
+template <typename T>
+struct AdjacentPacks {
+    const T *data;
+    template <typename Count>
+    RK_DEVICE FourWords operator()(Count n) const {
+        const u8 *bytes = reinterpret_cast<const u8 *>(data) + static_cast<u64>(n) * vector_bytes;
+        return bit_cast<FourWords>(packed_words<vector_bytes / sizeof(u32), sizeof(T)>(bytes));
+    }
+};
+// Elements that the function `at` finds: side by side in flight where that takes little, else one after the other.
+template <typename T, bool AtOnce, typename At>
+struct GatheredPacks {
+    using Bits = typename Unsigned<vector_bytes>::type;
+    At at;
+    template <typename Count>
+    RK_DEVICE FourWords operator()(Count n) const {
+        constexpr u32 width = vector_bytes / sizeof(T);
+        const u64 first = static_cast<u64>(n) * width;
+        if constexpr (AtOnce) {
+            Pack<T, width> pack;
+#pragma unroll
+            for (u32 j = 0; j < width; ++j) {
+                pack.lane[j] = *at(first + j);
+            }
+            return bit_cast<FourWords>(pack);
+        } else {
+            Bits bits = 0;
 #pragma unroll 1
-    for (u32 p = team.rank; p < packs; p += Batch * team.width) {
+            for (u32 j = 0; j < width; ++j) {
+                const Bits element = bit_cast<bits_of<T>>(*at(first + j));
+                bits = bits >> 8 * sizeof(T) | element << 8 * (vector_bytes - sizeof(T));
+            }
+            return bit_cast<FourWords>(bits);
+        }
+    }
+};
+
+// each(pack, n) for a thread's share of `packs` packs in ascending order, Batch in flight. Behind the last one it takes
+// its first once more: loads under a condition would wait for each other.
+template <u32 Batch, typename Count, typename Load, typename Each>
+RK_DEVICE void for_each_pack(Load load, Count packs, const Team &team, Each each) {
+#pragma unroll 1
+    for (Count p = team.rank; p < packs; p += Batch * team.width) {
         FourWords loaded[Batch];
 #pragma unroll
         for (u32 j = 0; j < Batch; ++j) {
-            const u32 n = p + j * team.width;
-            loaded[j] = vectors[n < packs ? n : p];
+            const Count n = p + j * team.width;
+            loaded[j] = load(n < packs ? n : p);
         }
         loads_begin_above();
 #pragma unroll
@@ -76,33 +117,38 @@ RK_DEVICE void for_each_pack(const T *data, u32 packs, const Team &team, Each ea
     }
 }
 
-// The state of `packs` aligned packs, of which the first is not joined once more where that would change it.
+// The state of `packs` packs, of which the first is not joined once more where that would change it.
 template <typename Op>
 struct WholePacks {
-    template <typename T>
-    RK_DEVICE static typename Op::State state(const T *data, u64 index, u32 packs, const Team &team) {
+    static constexpr u32 in_flight = Op::in_flight;
+
+    template <typename T, u32 Batch, typename Count, typename Load>
+    RK_DEVICE static typename Op::State state(Load load, u64 index, Count packs, const Team &team) {
         constexpr u32 width = vector_bytes / sizeof(T);
         typename Op::State state = Op::identity();
-        for_each_pack<Op::in_flight>(data, packs, team, [&](const FourWords &loaded, u32 n) {
+        for_each_pack<Batch>(load, packs, team, [&](const FourWords &loaded, Count n) {
             const auto pack = bit_cast<Pack<T, width>>(loaded);
             const auto joined = Op::join(state, pack_state<Op>(pack, index + static_cast<u64>(n) * width));
-            state = Op::idempotent || n < packs ? joined : state;
+            state = Op::idempotent || Batch == 1 || n < packs ? joined : state;
         });
         return state;
     }
 };
 
 // A place is looked for at the end, in the first pack that has the best value: of those before only that counts.
-template <typename T, bool Largest>
-struct WholePacks<reduction::arg<T, Largest>> {
-    using Op = reduction::arg<T, Largest>;
-    using Extreme = reduction::extreme<T, Largest>;
-    RK_DEVICE static typename Op::State state(const T *data, u64 index, u32 packs, const Team &team) {
+template <typename V, bool Largest>
+struct WholePacks<reduction::arg<V, Largest>> {
+    using Op = reduction::arg<V, Largest>;
+    using Extreme = reduction::extreme<V, Largest>;
+    static constexpr u32 in_flight = 4;
+
+    template <typename T, u32 Batch, typename Count, typename Load>
+    RK_DEVICE static typename Op::State state(Load load, u64 index, Count packs, const Team &team) {
         constexpr u32 width = vector_bytes / sizeof(T);
         auto best = Op::identity().value;
-        u32 number = team.rank;
+        Count number = team.rank;
         FourWords held = {};
-        for_each_pack<4>(data, packs, team, [&](const FourWords &loaded, u32 n) {
+        for_each_pack<Batch>(load, packs, team, [&](const FourWords &loaded, Count n) {
             const auto x = pack_state<Extreme>(bit_cast<Pack<T, width>>(loaded), n);
             const bool better = is_better<Largest>(x, best);
             best = better ? x : best;
@@ -121,51 +167,42 @@ struct WholePacks<reduction::arg<T, Largest>> {
 template <typename T, bool Largest>
 struct WholePacks<reduction::wide_arg<T, Largest>> : WholePacks<reduction::arg<T, Largest>> {};
 
-// The state of `count` adjacent elements; the first is number `index` of its row. Elements outside whole aligned packs
-// are spread over the team as well.
-template <typename Op, typename T>
-RK_DEVICE typename Op::State packed_state(const T *data, u64 index, u64 count, const Team &team) {
+// The state of `count` elements, the first being number `index` of its row: of whole packs, then of the elements behind
+// them, which the team shares as well. So many loads are in flight before the first is used.
+template <typename Op, typename T, u32 Batch, u32 Ahead, typename Load, typename At>
+RK_DEVICE typename Op::State ordered_state(Load load, At at, u64 index, u64 count, const Team &team) {
     constexpr u32 width = vector_bytes / sizeof(T);
-    u64 head = (width - misalignment(data)) % width;
-    head = head < count ? head : count;
-    const u64 packs = (count - head) / width;
-    typename Op::State state = Op::identity();
-    const FourWords *vectors = reinterpret_cast<const FourWords *>(data + head);
+    const u64 packs = count / width;
+    typename Op::State state = WholePacks<Op>::template state<T, Batch>(load, index, packs, team);
 #pragma unroll 1
-    for (u64 p = team.rank; p < packs; p += team.width) {
-        const auto pack = bit_cast<Pack<T, width>>(vectors[p]);
-        state = Op::join(state, pack_state<Op>(pack, index + head + p * width));
-    }
-    if (packs * width < count) {
-#pragma unroll 1
-        for (u64 edge = team.rank; edge < count - packs * width; edge += team.width) {
-            const u64 i = edge < head ? edge : edge + packs * width;
-            state = Op::join(state, Op::element(data[i], index + i));
+    for (u64 i = packs * width + team.rank; i < count; i += Ahead * team.width) {
+        Pack<T, Ahead> loaded;
+#pragma unroll
+        for (u32 j = 0; j < Ahead; ++j) {
+            const u64 k = i + j * team.width;
+            loaded.lane[j] = *at(k < count ? k : i);
+        }
+        loads_begin_above();
+#pragma unroll
+        for (u32 j = 0; j < Ahead; ++j) {
+            const u64 k = i + j * team.width;
+            state = Ahead == 1 || k < count ? Op::join(state, Op::element(loaded.lane[j], index + k)) : state;
         }
     }
     return state;
 }
 
-// The state of `count` elements one stride apart. Four loads are in flight before the first is used.
+// The same for adjacent elements.
 template <typename Op, typename T>
-RK_DEVICE typename Op::State strided_state(const T *data, u64 stride, u64 index, u64 count, const Team &team) {
-    typename Op::State state = Op::identity();
-#pragma unroll 1
-    for (u64 i = team.rank; i < count; i += 4 * team.width) {
-        Pack<T, 4> loaded;
-#pragma unroll
-        for (u32 j = 0; j < 4; ++j) {
-            const u64 k = i + j * team.width;
-            loaded.lane[j] = data[(k < count ? k : i) * stride];
-        }
-        loads_begin_above();
-#pragma unroll
-        for (u32 j = 0; j < 4; ++j) {
-            const u64 k = i + j * team.width;
-            state = k < count ? Op::join(state, Op::element(loaded.lane[j], index + k)) : state;
-        }
-    }
-    return state;
+RK_DEVICE typename Op::State packed_state(const T *data, u64 index, u64 count, const Team &team) {
+    return ordered_state<Op, T, 1, 1>(AdjacentPacks<T>{data}, [=](u64 i) { return data + i; }, index, count, team);
+}
+
+// The same for elements that `at` finds.
+template <typename Op, typename T, bool AtOnce, typename At>
+RK_DEVICE typename Op::State gathered_state(At at, u64 index, u64 count, const Team &team) {
+    constexpr u32 batch = AtOnce && Op::in_flight > 1 && sizeof(T) == 8 ? 2 : 1;
+    return ordered_state<Op, T, batch, AtOnce ? 4 : 1>(GatheredPacks<T, AtOnce, At>{at}, at, index, count, team);
 }
 
 // This thread's share of elements begin … end-1 of a row in any layout.
@@ -174,15 +211,11 @@ RK_DEVICE typename Op::State partial_state(const Rows<T> &rows, u64 row, u64 beg
     if (rows.even) {
         const T *data = rows.at(row, begin);
         const u64 stride = rows.stride();
-        return stride == 1 ? packed_state<Op>(data, begin, end - begin, team)
-                           : strided_state<Op>(data, stride, begin, end - begin, team);
+        return stride == 1
+                   ? packed_state<Op>(data, begin, end - begin, team)
+                   : gathered_state<Op, T, true>([=](u64 i) { return data + i * stride; }, begin, end - begin, team);
     }
-    typename Op::State state = Op::identity();
-#pragma unroll 1
-    for (u64 i = begin + team.rank; i < end; i += team.width) {
-        state = Op::join(state, Op::element(*rows.at(row, i), i));
-    }
-    return state;
+    return gathered_state<Op, T, false>([&](u64 i) { return rows.at(row, begin + i); }, begin, end - begin, team);
 }
 
 // done(item, state) for each item, from the states that share(team, item) gives the threads of a team.
@@ -203,19 +236,18 @@ RK_DEVICE void reduce_items(Team team, u64 items, Share share, Done done) {
     }
 }
 
-// Each row whole: dst[row]. With no elements there is one row per block, as Candle launches it. Rows of whole packs have
-// a loop of their own, which has the registers for several loads in flight.
-template <typename Op, typename T>
-RK_DEVICE void reduce_rows(const Rows<T> &rows, typename Op::Out *dst) {
-    using State = typename Op::State;
+// done(row, state) for each row. With no elements there is one row per block, as Candle launches it. Rows of whole
+// packs have a loop of their own, which has the registers for several loads in flight.
+template <typename Op, typename T, typename Done>
+RK_DEVICE void reduce_rows(const Rows<T> &rows, Done done) {
     const u64 count = rows.cols == 0 ? grid_x() : rows.count();
-    const auto done = [&](u64 row, const State &state) { dst[row] = Op::result(state, rows.cols); };
     if (rows.are_whole_packs(rows.cols)) {
         const u32 packs = static_cast<u32>(rows.cols / Rows<T>::width);
         reduce_items<Op>(
             team_along_x(), count,
             [&](const Team &team, u64 row) {
-                return WholePacks<Op>::state(rows.data + row * rows.cols, 0, packs, team);
+                const AlignedPacks<T> load = {rows.data + row * rows.cols};
+                return WholePacks<Op>::template state<T, WholePacks<Op>::in_flight>(load, 0, packs, team);
             },
             done);
     } else {
@@ -223,6 +255,12 @@ RK_DEVICE void reduce_rows(const Rows<T> &rows, typename Op::Out *dst) {
             team_along_x(), count,
             [&](const Team &team, u64 row) { return partial_state<Op>(rows, row, 0, rows.cols, team); }, done);
     }
+}
+
+// The same with what a row's state stands for.
+template <typename Op, typename T>
+RK_DEVICE void reduce_rows(const Rows<T> &rows, typename Op::Out *dst) {
+    reduce_rows<Op>(rows, [&](u64 row, const typename Op::State &state) { dst[row] = Op::result(state, rows.cols); });
 }
 
 // Each row in parts of `part` elements: parts[row * parts_per_row + p], a state each. The last part may be shorter.
@@ -248,8 +286,9 @@ RK_DEVICE void reduce_parts(const Rows<T> &rows, u64 part, typename Op::State *p
             team_along_x(), count,
             [&](const Team &team, u64 item) {
                 const Part at = part_of(item);
-                return WholePacks<Op>::state(rows.data + at.row * rows.cols + at.begin, at.begin,
-                                             static_cast<u32>(at.end - at.begin) / Rows<T>::width, team);
+                const AlignedPacks<T> load = {rows.data + at.row * rows.cols + at.begin};
+                const u32 packs = static_cast<u32>(at.end - at.begin) / Rows<T>::width;
+                return WholePacks<Op>::template state<T, WholePacks<Op>::in_flight>(load, at.begin, packs, team);
             },
             done);
     } else {
@@ -263,9 +302,9 @@ RK_DEVICE void reduce_parts(const Rows<T> &rows, u64 part, typename Op::State *p
     }
 }
 
-// The second pass: dst[row] from the row's `per_row` states; `cols` is the number of elements they stand for.
-template <typename Op>
-RK_DEVICE void merge_parts(u64 rows, u64 cols, u64 per_row, const typename Op::State *parts, typename Op::Out *dst) {
+// The second pass: done(row, state) from the row's `per_row` states.
+template <typename Op, typename Done>
+RK_DEVICE void merge_parts(u64 rows, u64 per_row, const typename Op::State *parts, Done done) {
     using State = typename Op::State;
     constexpr u32 batch = Op::in_flight;
     reduce_items<Op>(
@@ -290,7 +329,14 @@ RK_DEVICE void merge_parts(u64 rows, u64 cols, u64 per_row, const typename Op::S
             }
             return state;
         },
-        [&](u64 row, const State &state) { dst[row] = Op::result(state, cols); });
+        done);
+}
+
+// The same with what a row's state stands for; `cols` is the number of its elements.
+template <typename Op>
+RK_DEVICE void merge_parts(u64 rows, u64 cols, u64 per_row, const typename Op::State *parts, typename Op::Out *dst) {
+    merge_parts<Op>(rows, per_row, parts,
+                    [=](u64 row, const typename Op::State &state) { dst[row] = Op::result(state, cols); });
 }
 
 // Candle's older sum: any axes of `info`, each named by its length and contiguous stride, outermost first; the sums are

@@ -223,7 +223,9 @@ def _plain(x: Operand) -> Tensor | Scalar:
 def _with_number(
     name: str, x1: Tensor | Scalar, x2: Tensor | Scalar, dtype: DType, out: Tensor | None, key: Key | None
 ) -> Tensor | None:
-    """The operation as one affine kernel where an operand is a number; None where it can't be."""
+    """The operation as one kernel of one operand where the other is a number; None where it can't be."""
+    if name == "pow":
+        return _to_number(x1, x2, dtype, out, key)
     if name not in _AFFINE:
         return None
     x, number = (x2, x1) if name in _COMMUTES and not isinstance(x1, Tensor) else (x1, x2)
@@ -233,6 +235,20 @@ def _with_number(
     target = destination(out, x.shape, dtype, x.device, x)
     scalars = tuple(_encoded(v, dtype) for v in _AFFINE[name](number, -0.0 if dtype.is_float else 0))
     return elementwise(f"affine_{dtype.short}", target, (x,), after=scalars, key=key)
+
+
+def _to_number(
+    x: Tensor | Scalar, exponent: Tensor | Scalar, dtype: DType, out: Tensor | None, key: Key | None
+) -> Tensor | None:
+    """A power of floats, or the square of integers; None for others."""
+    if not isinstance(x, Tensor) or isinstance(exponent, Tensor | complex) or dtype.is_complex:
+        return None
+    if not dtype.is_float and exponent != 2:
+        return None
+    check_range(exponent, dtype, "pow")
+    target = destination(out, x.shape, dtype, x.device, x)
+    stem, scalars = ("upowf", (_encoded(exponent, dtype),)) if dtype.is_float else ("usqr", ())
+    return elementwise(f"{stem}_{dtype.short}", target, (x,), *scalars, key=key)
 
 
 def _by_truth(name: str, x1: Operand, x2: Operand, out: Tensor | None, key: Key | None) -> Tensor | None:

@@ -10,7 +10,9 @@ from rocmkern.layout import Axes, Layout, normal_axes, normal_axis, normal_integ
 from rocmkern.ops import small
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import conj
+from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, real_float
+from rocmkern.ops.indexing import where
 from rocmkern.ops.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -18,12 +20,14 @@ from rocmkern.ops.manipulation import (
     matrix_transpose,
     moveaxis,
     reshape,
+    squeeze,
 )
 from rocmkern.ops.parts import parts
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import max, min, sum, wide
-from rocmkern.ops.rows_binary import multiply, not_equal, pow, subtract
-from rocmkern.ops.rows_unary import abs, sqrt, square
+from rocmkern.ops.rows import reduced
+from rocmkern.ops.rows_binary import divide, greater, logical_and, multiply, not_equal, pow, subtract
+from rocmkern.ops.rows_unary import abs, isfinite
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
 
@@ -118,11 +122,10 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     """
     axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
     values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
+    if ord == 2:
+        return root_of_squares(values, axes, keepdims)
     if values.dtype.is_float and values.dtype.itemsize < 4:
         return cast(vector_norm(wide(values), axis=axes, keepdims=keepdims, ord=ord), values.dtype)
-    if ord == 2:
-        squares = square(parts(values) if values.dtype.is_complex else values)
-        return sqrt(sum(sum(squares, axis=-1) if values.dtype.is_complex else squares, axis=axes, keepdims=keepdims))
     sizes = abs(values)
     if ord == inf:
         return largest(sizes, axis=axes, keepdims=keepdims)
@@ -135,7 +138,27 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     if isinstance(ord, str):
         raise ShapeError(f"vector_norm: ord {ord!r} is for matrices; use a number or matrix_norm")
     power = real_float("vector_norm", ord, "ord")
-    return pow(sum(pow(sizes, power), axis=axes, keepdims=keepdims), 1 / power)
+    scale = _scale(sizes, axes, power)
+    total = pow(sum(pow(divide(sizes, scale), power), axis=axes, keepdims=True), 1 / power)
+    result = multiply(total, scale)
+    return result if keepdims else squeeze(result, axes)
+
+
+def _scale(sizes: Tensor, axes: tuple[int, ...], power: float) -> Tensor:
+    """What brings the powers of sizes into range: the size that counts most, or 1 for 0 and infinity."""
+    if 0 in (sizes.shape[a] for a in axes):
+        return full((1,) * sizes.ndim, 1.0, dtype=sizes.dtype, device=sizes.device)
+    counts_most = (max if power > 0 else min)(sizes, axis=axes, keepdims=True)
+    return where(logical_and(greater(counts_most, 0), isfinite(counts_most)), counts_most, 1.0)
+
+
+def root_of_squares(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """The root of the sum of squares along axes, of floats or complex numbers, whatever their scale."""
+    if x.dtype.is_complex:
+        found = root_of_squares(parts(x), (*axes, x.ndim), keepdims)
+        return squeeze(found, x.ndim) if keepdims else found
+    values = wide(x) if x.dtype.itemsize == 1 else x
+    return cast(reduced("squares", values, axes, keepdims, 1.0, True), x.dtype)
 
 
 def largest(sizes: Tensor, *, axis: Axes, keepdims: bool) -> Tensor:

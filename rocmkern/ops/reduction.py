@@ -14,12 +14,11 @@ from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor, real_float
 from rocmkern.ops.launch import empty, kernel
-from rocmkern.ops.manipulation import concat, permute_dims, reshape
+from rocmkern.ops.manipulation import concat, permute_dims, reshape, squeeze
 from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows import IDENTITY, WHOLE_ROW, of_whole_rows, reduced, scanned
-from rocmkern.ops.rows_binary import divide, multiply, not_equal, subtract
-from rocmkern.ops.rows_unary import sqrt, square
+from rocmkern.ops.rows_binary import multiply, not_equal, subtract
 from rocmkern.promotion import DEFAULT_FLOAT, promote_all
 from rocmkern.tensor import Tensor
 
@@ -233,10 +232,11 @@ def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: 
         found = of_whole_rows(f"variance_{values.dtype.short}", values, axes, keepdims, values.dtype, divisor, root)
         if found is not None:
             return found
-    distance = subtract(wide(values), mean(wide(values), axis=axes, keepdims=True))
-    total = sum(square(distance), axis=axes, keepdims=keepdims)
-    result = divide(total, divisor)
-    return cast(sqrt(result) if root else result, values.dtype)
+    center = mean(wide(values), axis=axes, keepdims=True)
+    if not x.size:
+        return cast(center if keepdims else squeeze(center, axes), values.dtype)
+    distance = subtract(wide(values), center)
+    return cast(reduced("squares", distance, axes, keepdims, divisor, root), values.dtype)
 
 
 @recorded

@@ -20,7 +20,7 @@ WHOLE_ROW: Final = 1 << 14  # elements of a row that several passes in one launc
 _WITHOUT_IDENTITY: Final = ("min", "max", "nanmin", "nanmax", *INDEXED)
 IDENTITY: Final = {
     "sum": 0, "prod": 1, "any": False, "all": True, "mean": float("nan"), "logsumexp": float("-inf"), "nansum": 0,
-    "nanmean": float("nan"), "nanvar": float("nan"),
+    "nanmean": float("nan"), "nanvar": float("nan"), "squares": 0,
 }  # fmt: skip
 
 

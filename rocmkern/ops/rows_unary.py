@@ -36,7 +36,9 @@ logical_not = unary("logical_not", "ulogical_not", "logical", "True where the va
 negative = unary("negative", "uneg", "numeric", "The value with the other sign; integers wrap.", of_complex=True)
 rsqrt = unary("rsqrt", "ursqrt", "float", "1 / sqrt(x).")
 reciprocal = unary("reciprocal", "urecip", "float", "1 / x.", of_complex=True)
-round = unary("round", "urint", "rounding", "The nearest integer, halves to even, in its dtype.", by_parts=True)
+nearest_integer = unary(
+    "round", "urint", "rounding", "The nearest integer, halves to even, in its dtype.", by_parts=True
+)
 sign = unary("sign", "usign", "numeric", "-1, 0 or 1; NaN stays NaN.", of_complex=True)
 signbit = unary("signbit", "usignbit", "float", "Whether the sign is negative, of -0.0 and NaN too.", result="bool")
 sin = unary("sin", "usin", "float", "The sine of radians.", of_complex=True)

@@ -87,9 +87,7 @@ def windows(x: Array, kernel: Pair, stride: Pair) -> Array:
 
 
 def nearest(x: Array, out: Pair) -> Array:
-    y, left = (
-        np.minimum((np.arange(out[a]) * (x.shape[2 + a] / out[a])).astype(int), x.shape[2 + a] - 1) for a in (0, 1)
-    )
+    y, left = (np.arange(out[a]) * x.shape[2 + a] // out[a] for a in (0, 1))
     return x[:, :, y][..., left]
 
 

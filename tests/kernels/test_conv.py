@@ -298,9 +298,9 @@ def test_max_pooling_keeps_nan(device: Device, t: DType) -> None:
 
 @pytest.mark.parametrize("t", NUMBERS, ids=str)
 def test_nearest_resampling(device: Device, t: DType) -> None:
-    """Each output takes the pixel at its place times the scale, rounded down."""
+    """Each output takes the pixel at its place times the scale, rounded down; where 49 * (4 / 98) is below 2 too."""
     x = numbers(np.random.default_rng(9), t, (2, 3, 5, 4)).transpose(0, 1, 3, 2)
-    for out in ((4, 5), (8, 10), (3, 2), (7, 11)):
+    for out in ((4, 5), (8, 10), (3, 2), (7, 11), (98, 3)):
         dst = np.zeros((2, 3, *out), t.numpy)
         scales = x.shape[2] / out[0], x.shape[3] / out[1]
         run(device, f"upsample_nearest2d_{t.short}", *out, *scales, info(x), x, dst, grid=1)

@@ -106,6 +106,22 @@ def test_any_geometry_gives_the_same(
     assert_reduced(op, x, t, out)
 
 
+@pytest.mark.parametrize("op", ["sum", "mean", "prod", "logsumexp"])
+def test_equal_rows_have_equal_results(device: Device, op: str) -> None:
+    """To the last bit, wherever a row lies: whole or in parts, off the bounds of packs, side by side or apart."""
+    rng = np.random.default_rng(4)
+    for t in [t for t in DTYPES[op] if t.is_float]:
+        for cols in (7, 37, 100):
+            apart = np.zeros((6, 2 * cols + 1), t.numpy)
+            apart[:, ::2] = np.append(rng.uniform(0.5, 1.5, cols), 0).astype(t.numpy)
+            packed = np.ascontiguousarray(apart[:, ::2])
+            near = [packed[:, :cols], np.ascontiguousarray(packed[:, :cols]), apart[:, ::2][:, :cols]]
+            whole = [fast(device, op, t, x, cols, grid=2, block=(16, 2)) for x in near]
+            parts = [split(device, op, t, x, 24) for x in near]
+            for came in (whole, parts):
+                assert len({value.tobytes() for results in came for value in results}) == 1, (t, cols, came)
+
+
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), op=st.sampled_from(["sum", "min", "argmax", "any"]))
 def test_any_layout_reduces_without_a_copy(device: Device, data: st.DataObject, op: str) -> None:

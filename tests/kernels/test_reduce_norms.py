@@ -97,6 +97,41 @@ def test_softmax_of_special_rows(device: Device) -> None:
 
 
 @pytest.mark.parametrize("t", FLOATS, ids=str)
+def test_softmax_of_a_row_with_infinity_is_nan(device: Device, t: DType) -> None:
+    """Everywhere in it, of any length, in registers and streamed, by Candle's launch and ours; other rows are not."""
+    for cols in (1, 5, 33, 64, 1025, 8192):
+        x = np.zeros((3, cols), t.numpy)
+        x[0, cols // 2], x[1, -1], x[1, 0] = np.inf, -np.inf, np.inf
+        block = np.zeros_like(x)
+        run(device, f"softmax_{t.short}", x, block, cols, grid=3, block=(1, 32))
+        rows, logs = (over_rows(device, name, t, x) for name in ("softmax", "log_softmax"))
+        for came in (rows, logs, block):
+            assert np.isnan(came[:2].astype(np.float32)).all(), (t, cols)
+            assert not np.isnan(came[2].astype(np.float32)).any(), (t, cols)
+
+
+@pytest.mark.parametrize("t", FLOATS, ids=str)
+@pytest.mark.parametrize("cols", [5, 64, 1030, 8192])
+def test_norms_of_any_scale(device: Device, t: DType, cols: int) -> None:
+    """Squares that would overflow or vanish do neither: numbers times a power of two are normed as the numbers are."""
+    exponents = (0, 12, -12) if t.short == "f16" else (0, 60, -60, 100, -100)
+    if t.short == "f64":
+        exponents = (0, 600, -600, 1000, -1000)
+    row = np.random.default_rng(cols).uniform(0.5, 1.0, cols).astype(t.numpy).astype(np.float64)
+    x = np.stack([np.ldexp(row, e) for e in exponents]).astype(t.numpy)
+    assert np.isfinite(x.astype(np.float64)).all()
+    length = np.sqrt((row * row).sum())
+    wanted = {
+        "rmsnorm": row / np.sqrt((row * row).mean()), "unit": row / length, "layernorm": (row - row.mean()) / row.std(),
+    }  # fmt: skip
+    weights = {"rmsnorm": (None,), "unit": (), "layernorm": (None, None)}
+    for name, want in wanted.items():
+        came = wide(over_rows(device, name, t, x, 0.0, weights=weights[name]))
+        bound = 2 * ulp(wide(np.abs(want).max()), t) + 64 * epsilon(t) * np.abs(want).max()
+        assert (np.abs(came - want) <= bound).all(), (name, came, want)
+
+
+@pytest.mark.parametrize("t", FLOATS, ids=str)
 @pytest.mark.parametrize("cols", COLUMNS)
 def test_norms_equal_their_definitions(device: Device, t: DType, cols: int) -> None:
     """G17: with weights and without, by Candle's launch and ours, at sizes around waves and blocks."""

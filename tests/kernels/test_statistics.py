@@ -66,6 +66,31 @@ def test_what_passes_over_nan(device: Device, op: str, t: DType) -> None:
                 assert_near(found, want, t, slack=200, floor=float(op == "nansum"))
 
 
+SCALES: Final = {"f16": (0, 10, -10), "f64": (0, 1000, -1000)}
+
+
+@BY_FLOAT
+def test_roots_of_squares_of_any_scale(device: Device, t: DType) -> None:
+    """Sums of squares over a divisor and deviations, though squares overflow or vanish: in one launch and in parts."""
+    exponents = SCALES.get(t.short, (0, 100, -100))
+    row = np.random.default_rng(8).standard_normal(43)
+    x = np.stack([np.ldexp(row, e) for e in exponents]).astype(t.numpy)
+    rows, cols = x.shape
+    wide = x.astype(WIDE)
+    want = {"squares": np.sqrt((wide**2).sum(1) / 4), "nanvar": wide.std(1, ddof=1)}
+    for op, options in (("squares", (4.0, True)), ("nanvar", (1.0, True))):
+        whole, merged = (np.zeros(rows, t.numpy) for _ in range(2))
+        run(device, f"fast_{op}_{t.short}", x.size, cols, 0, None, *options, x, whole, grid=2, block=(16, 4))
+        states = np.zeros(rows * 3 * state_bytes(op, t), np.uint8)
+        run(device, f"split_{op}_{t.short}", x.size, cols, 16, 0, None, x, states, grid=3, block=(4, 16))
+        run(device, f"merge_{op}_{t.short}", rows, cols, 3, *options, states, merged, grid=2, block=(4, 16))
+        for found in (whole, merged):
+            assert_near(found, want[op], t, slack=60, floor=0.0)
+    plain = np.zeros(1, t.numpy)
+    run(device, f"fast_squares_{t.short}", cols, cols, 0, None, 2.0, False, x[:1].copy(), plain, grid=1, block=64)
+    assert_near(plain, (wide[:1] ** 2).sum(1) / 2, t, slack=60)
+
+
 @BY_FLOAT
 def test_averages(device: Device, t: DType) -> None:
     """Short floats round once; the weights' strides are their own, and 0 where they are shared."""

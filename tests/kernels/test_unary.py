@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Final
 
 import mpmath
@@ -17,6 +18,7 @@ from rocmkern.dtypes import DType
 from rocmkern.kernels.catalogue import KernelSpec
 from rocmkern.kernels.families import unary
 from rocmkern.runtime import Device
+from tests.decimals import rounded_integer, rounded_to_places
 from tests.kernels import numerics
 from tests.kernels.launching import elementwise, views
 from tests.kernels.numerics import Array
@@ -127,6 +129,7 @@ _WITH_PARAM: Final[dict[str, Callable[[Array, float], Array]]] = {
     "uelu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     "upowf": lambda x, exponent: np.power(x, np.full_like(x, exponent)),  # of a scalar 0.5, NumPy takes the root
 }
+_PLACES: Final = ("uround_to",)
 _LIBDEVICE: Final = {"utan_f32": 4}  # ULP that CUDA's manual allows of its own functions
 
 
@@ -169,14 +172,43 @@ def test_functions(device: Device, spec: KernelSpec) -> None:
 
 
 @_kernels(lambda op, dtype: op in _WITH_PARAM)
-@pytest.mark.parametrize("param", [0.5, 2.0, -3.0])
+@pytest.mark.parametrize("param", [0.5, 1.0, 2.0, 3.0, -1.0, -3.0, 2.25])
 def test_functions_with_a_parameter(device: Device, spec: KernelSpec, param: float) -> None:
-    """elu's alpha, powf's exponent."""
+    """elu's alpha, powf's exponent, of which some have code of their own; powers are within one unit."""
     op, dtype = _split(spec)
     x = numerics.floats(dtype)
     with np.errstate(all="ignore"):
         wanted = numerics.rounded(_WITH_PARAM[op](numerics.exact(x, dtype), param), dtype)
-    numerics.assert_close(_run(device, spec, x, before=(param,)), wanted, numerics.TOLERANCE[dtype], (x,))
+    ulps = 1 if op == "upowf" else numerics.TOLERANCE[dtype]
+    got = _run(device, spec, x, before=(param,))
+    numerics.assert_close(got, wanted, ulps, (x,))
+    if op == "upowf":
+        numerics.assert_signs_of_zero(got, wanted, (x,))
+
+
+@_kernels(lambda op, dtype: op in _PLACES and dtype.is_float)
+@pytest.mark.parametrize("places", [1, 2, 5, 40, -1, -3])
+def test_rounding_to_decimal_places(device: Device, spec: KernelSpec, places: int) -> None:
+    """The number nearest to the multiple of a power of ten; the number itself where that is out of range."""
+    _, dtype = _split(spec)
+    x = numerics.floats(dtype, 60)[:: 13 if dtype.bits == 16 else 1].copy()
+    power = 10 ** abs(places)
+    exponent = power.bit_length() - 1
+    digits = Fraction(power, 1 << exponent)
+    more = float(digits - Fraction(float(digits)))
+    got = _run(device, spec, x, before=(float(digits), more, exponent, places > 0))
+    numerics.assert_close(got, rounded_to_places(x, places), 0, (x,))
+    assert (np.signbit(got) == np.signbit(x))[~numerics.is_nan(x)].all()
+
+
+@_kernels(lambda op, dtype: op in _PLACES and not dtype.is_float)
+@pytest.mark.parametrize("digits", [1, 2, 9, 19])
+def test_rounding_integers_to_multiples(device: Device, spec: KernelSpec, digits: int) -> None:
+    """Halves to even; an integer whose multiple is beyond the dtype stays."""
+    _, dtype = _split(spec)
+    x = numerics.values(dtype)
+    got = _run(device, spec, x, before=(10**digits,))
+    assert np.array_equal(got, rounded_integer(x, digits))
 
 
 @_kernels(lambda op, dtype: op in _FUNCTIONS and not dtype.is_float)
@@ -214,7 +246,7 @@ def test_predicates(device: Device, spec: KernelSpec) -> None:
 
 def test_every_kernel_has_a_test() -> None:
     """Each symbol of the family is one of the functions above."""
-    known = {*_FUNCTIONS, *_BITS, *_PREDICATES, *_WITH_PARAM}
+    known = {*_FUNCTIONS, *_BITS, *_PREDICATES, *_WITH_PARAM, *_PLACES}
     assert {_split(spec)[0] for spec in unary.FAMILY.kernels} == known
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rocmkern as rk
 from rocmkern.errors import KernelIndexError
@@ -73,6 +75,29 @@ def test_attention_is_softmax_of_scaled_products() -> None:
     assert near(rk.scaled_dot_product_attention(*on_device, rk.asarray(mask)), masked)
 
 
+@settings(max_examples=15)
+@given(rows=st.integers(1, 4), n=st.integers(1, 70) | st.sampled_from([1025, 5001]), axis=st.sampled_from([0, 1]),
+       name=st.sampled_from(["softmax", "log_softmax"]), place=st.integers(0, 5000))  # fmt: skip
+def test_shares_beside_infinity_are_nan(rows: int, n: int, axis: int, name: str, place: int) -> None:
+    """Of all in its row, of any length along any axis, and of no other row."""
+    x = np.zeros((rows + 1, n), np.float32)
+    x[1:, place % n] = np.inf
+    t = rk.asarray(x) if axis == 1 else rk.asarray(x.T.copy())
+    found = getattr(rk, name)(t, axis=axis).numpy()
+    found = found if axis == 1 else found.T
+    assert np.isnan(found[1:]).all() and np.isfinite(found[0]).all()
+
+
+@pytest.mark.parametrize("keys", [3, 1500])
+def test_attention_to_an_infinite_score_is_nan(keys: int) -> None:
+    """Of that query, by one launch and by several; of others it is not."""
+    q, k, v = single(2, 4), single(keys, 4), single(keys, 5)
+    added = np.zeros((2, keys), np.float32)
+    added[0, 1] = np.inf
+    found = rk.scaled_dot_product_attention(*map(rk.asarray, (q, k, v, added))).numpy()
+    assert np.isnan(found[0]).all() and np.isfinite(found[1]).all()
+
+
 def test_cross_entropy_is_the_mean_negative_log_probability() -> None:
     """Of the target's class."""
     logits, targets = single(9, 13), RNG.integers(0, 13, 9)
@@ -108,6 +133,16 @@ def test_pools_and_nearest_resampling() -> None:
     assert near(rk.avg_pool2d(rk.asarray(x), 2), windows.mean((3, 5)))
     assert near(rk.max_pool2d(rk.asarray(x), 2), windows.max((3, 5)))
     assert near(rk.interpolate(rk.asarray(x), (10, 8)), x.repeat(2, 2).repeat(2, 3))
+
+
+@settings(max_examples=25)
+@given(n=st.tuples(*[st.integers(1, 300)] * 2), m=st.tuples(*[st.integers(1, 600)] * 2))
+def test_nearest_resampling_is_exact(n: tuple[int, int], m: tuple[int, int]) -> None:
+    """Output i of m takes input i * n // m, also where i * (n / m) falls short of the whole number."""
+    for sizes, out in ((n, m), ((4, 3), (98, 147))):
+        x = np.arange(sizes[0] * sizes[1], dtype=np.int32).reshape(1, 1, *sizes)
+        rows, columns = (np.arange(count) * size // count for size, count in zip(sizes, out, strict=True))
+        np.testing.assert_array_equal(rk.interpolate(rk.asarray(x), out).numpy(), x[:, :, rows][..., columns])
 
 
 def test_convolutions_refuse_what_has_no_meaning() -> None:

@@ -52,7 +52,14 @@ def output(op: str, t: DType) -> DType:
 def state_bytes(op: str, t: DType) -> int:
     """The size of one part's state between the passes of a split reduction."""
     word = 8 if t.itemsize == 8 else 4
-    special = {"argmin": 16, "argmax": 16, "logsumexp": 2 * word, "nanmean": 16, "nanvar": 8 + 2 * word}
+    special = {
+        "argmin": 16,
+        "argmax": 16,
+        "logsumexp": 2 * word,
+        "nanmean": 16,
+        "nanvar": 8 + 4 * word,
+        "squares": 3 * word,
+    }
     return special.get(op, word)
 
 

@@ -1,4 +1,4 @@
-"""statistics: reductions of rows that pass over NaN, averages by weights, covariances, counts in bins."""
+"""statistics: reductions of rows that pass over NaN, sums of squares, averages, covariances, counts in bins."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rocmkern.kernels.families.reduce import FLOATS
 MOST_VARIABLES: Final = 64  # of covariance_*
 MOST_BINS: Final = 1024  # that a block of histogram_* counts by itself
 NAN_REDUCTIONS: Final = ("nansum", "nanmean", "nanmax", "nanmin", "nanvar")
+_DIVIDED_BY: Final = {"nanvar": "correction", "squares": "divisor"}  # the first option of the last step
 _U8, _U32, _U64, _F64, _BOOL = dtypes.uint8, dtypes.uint32, dtypes.uint64, dtypes.float64, dtypes.bool_
 _ROWS: Final = (scalar("num_dims"), source("info", _U64, nullable=True))
 
@@ -23,13 +24,13 @@ def _spec(symbol: str, instance: str, *parameters: Parameter) -> KernelSpec:
 
 def _reductions(op: str, t: DType) -> Iterator[KernelSpec]:
     s, src, dst = t.short, source("src", t), result("dst", t)
-    is_variance, stem = op == "nanvar", "VARIANCE" if op == "nanvar" else "REDUCTION"
-    options = (scalar("correction", _F64), scalar("root", _BOOL)) if is_variance else ()
+    stem = "MOMENT" if op in _DIVIDED_BY else "REDUCTION"
+    options = (scalar(_DIVIDED_BY[op], _F64), scalar("root", _BOOL)) if op in _DIVIDED_BY else ()
     sizes, rows = (scalar("numel"), scalar("cols")), (scalar("rows"), scalar("cols"), scalar("parts_per_row"))
-    yield _spec(f"fast_{op}_{s}", f"NAN_{stem}({op}, {s})", *sizes, *_ROWS, *options, src, dst)
+    yield _spec(f"fast_{op}_{s}", f"{stem}({op}, {s})", *sizes, *_ROWS, *options, src, dst)
     parts = result("parts", _U8)
-    yield _spec(f"split_{op}_{s}", f"NAN_PARTS({op}, {s})", *sizes, scalar("part"), *_ROWS, src, parts)
-    yield _spec(f"merge_{op}_{s}", f"NAN_{stem}_MERGE({op}, {s})", *rows, *options, source("parts", _U8), dst)
+    yield _spec(f"split_{op}_{s}", f"PARTS({op}, {s})", *sizes, scalar("part"), *_ROWS, src, parts)
+    yield _spec(f"merge_{op}_{s}", f"{stem}_MERGE({op}, {s})", *rows, *options, source("parts", _U8), dst)
 
 
 def _average(t: DType) -> KernelSpec:
@@ -57,9 +58,9 @@ def _histogram(t: DType) -> KernelSpec:
 
 FAMILY: Final = Family(
     "statistics",
-    "reductions of rows that pass over NaN, averages by weights, covariances, counts in bins",
+    "reductions of rows that pass over NaN, sums of squares, averages, covariances, counts in bins",
     (
-        *(k for op in NAN_REDUCTIONS for t in FLOATS for k in _reductions(op, t)),
+        *(k for op in (*NAN_REDUCTIONS, "squares") for t in FLOATS for k in _reductions(op, t)),
         *map(_average, FLOATS),
         *map(_covariance, FLOATS),
         *map(_histogram, (dtypes.float32, dtypes.float64)),

@@ -35,7 +35,10 @@ _ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
             )
         ),
     ),
-    "UNARY_WITH": (("uelu", FLOATS), ("upowf", FLOATS)),
+    "UNARY_WITH": (("uelu", FLOATS),),
+    "RAISE": (("upowf", FLOATS),),
+    "ROUND_TO": (("uround_to", FLOATS),),
+    "ROUND_TO_MULTIPLE": (("uround_to", INTEGERS),),
     "COPY": (("ucopy", by_size(dtypes.REAL)),),
     "UNARY_BITS": (("uneg", NUMBERS), ("uabs", NUMBERS), ("ubitnot", INTEGERS)),
     "PREDICATE": (
@@ -45,6 +48,13 @@ _ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
     "PREDICATE_BITS": (("usignbit", FLOATS),),
 }  # fmt: skip
 
+_OPTIONS: Final = {
+    "ROUND_TO": (
+        *(scalar(name, dtypes.float64) for name in ("digits", "more_digits")), scalar("exponent", dtypes.int32),
+        scalar("is_reciprocal", dtypes.bool_),
+    ),
+    "ROUND_TO_MULTIPLE": (scalar("unit", dtypes.uint64),),
+}  # fmt: skip
 
 # Functions that take an H100 about as long to compute as its memory to deliver.
 _HALVES: Final = (dtypes.float16, dtypes.bfloat16)
@@ -54,9 +64,9 @@ LONG: Final = frozenset(f"{op}_{t.short}" for op, kinds in _LONG for t in kinds)
 
 def _unary(macro: str, op: str, t: DType) -> KernelSpec:
     predicate = macro.startswith("PREDICATE")
-    param = (scalar("param", t),) if macro == "UNARY_WITH" else ()
+    options = (scalar("param", t),) if macro in ("UNARY_WITH", "RAISE") else _OPTIONS.get(macro, ())
     out = dtypes.uint8 if predicate else t
-    parameters = (*LAYOUT, *param, source("inp", t, nullable=not predicate), result("out", out))
+    parameters = (*LAYOUT, *options, source("inp", t, nullable=not predicate), result("out", out))
     arguments = (op, t.short, bits_name(t)) if macro == "COPY" else (op, t.short)
     return KernelSpec(f"{op}_{t.short}", "unary", parameters, f"{macro}({', '.join(arguments)})")
 
