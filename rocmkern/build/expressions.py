@@ -198,8 +198,8 @@ class ElementwiseKernel:
             f'extern "C" __global__ void {source.name}'
             f"(long _size, {', '.join((*source.declared(letters, values), *pointers))}) {{\n"
             f"    [[maybe_unused]] const _Count _ind{{_size}};\n    {self._before};\n"
-            "    const long _first = blockIdx.x * (long)blockDim.x + threadIdx.x, _step = gridDim.x * (long)blockDim.x;\n"
-            "    for (long i = _first; i < _size; i += _step) {\n"
+            "    const long _step = gridDim.x * (long)blockDim.x;\n"
+            "    for (long i = blockIdx.x * (long)blockDim.x + threadIdx.x; i < _size; i += _step) {\n"
             f"        {source.loads(letters, values, 'i')} {stored}\n        {self._operation};\n    }}\n"
             f"    {self._behind};\n}}\n"
         )
