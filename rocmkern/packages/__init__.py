@@ -5,8 +5,9 @@ from rocmkern.packages.args import KernelArgs, Packing, pointer, scalar
 from rocmkern.packages.check import Report, check
 from rocmkern.packages.choice import Choice, KernelTable
 from rocmkern.packages.kinds import KINDS, Kind
-from rocmkern.packages.operations import decide, gemm_a8w8, gemm_a16w16, shuffle_weight, topk_softmax
+from rocmkern.packages.operations import decide, gemm_a8w8, gemm_a16w16, topk_softmax
 from rocmkern.packages.package import KernelPackage
+from rocmkern.packages.weights import shuffle_weight
 
 __all__ = [
     "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "TunedTable", "check",

@@ -19,6 +19,7 @@ from rocmkern.runtime import Function
 from rocmkern.runtime.arguments import packer
 
 _POINTER_BYTES: Final = 8
+_LAST_SLOT: Final = 16  # a file may fill its last slot, whole or in part, or end with its last argument
 
 
 class Packing(Enum):
@@ -98,19 +99,33 @@ class KernelArgs:
 
     @classmethod
     def fits(cls, kernel: Kernel) -> bool:
-        """Whether the file's metadata lists the same arguments at the same places."""
-        theirs = kernel.logical_arguments
-        ours = cls.layout()
-        same = len(ours) == len(theirs) and all(map(_agree, ours, theirs))
-        return same and cls.nbytes() - cls.packing.value < kernel.kernarg_size <= cls.nbytes()
+        """Whether the file's metadata lists the same arguments at the same places, hidden ones left aside."""
+        return cls.mismatch(kernel) is None
+
+    @classmethod
+    def mismatch(cls, kernel: Kernel) -> str | None:
+        """The first difference between this class and the file's metadata, in words; None where there is none."""
+        ours, theirs = cls.layout(), kernel.logical_arguments
+        for index, (a, b) in enumerate(zip(ours, theirs, strict=False)):
+            if not _agree(a, b):
+                return f"argument {index} is {_theirs(b).strip()} in the file, {str(a).strip()} in {cls.__name__}"
+        if len(ours) != len(theirs):
+            return f"the file has {len(theirs)} arguments, {cls.__name__} {len(ours)}"
+        end = max((d.offset + d.size for d in ours), default=0)
+        hidden = min((a.offset for a in kernel.arguments if a.is_hidden), default=kernel.kernarg_size)
+        size, most = min(kernel.kernarg_size, hidden), -(-end // _LAST_SLOT) * _LAST_SLOT
+        if not end <= size <= most:
+            return f"the file's arguments take {size} bytes, those of {cls.__name__} {end} to {most}"
+        return None
 
     @classmethod
     def check(cls, kernel: Kernel) -> None:
         """Raises ArgumentError showing both layouts side by side if they differ."""
-        if not cls.fits(kernel):
+        wrong = cls.mismatch(kernel)
+        if wrong is not None:
             raise ArgumentError(
-                f"pack {kernel.name}: {cls.__name__} has {cls.nbytes()} bytes, the file wants {kernel.kernarg_size}; "
-                f"take the argument class of that file's build\n{cls._side_by_side(kernel)}"
+                f"pack {kernel.name}: {cls.__name__} has {cls.nbytes()} bytes, the file wants {kernel.kernarg_size}: "
+                f"{wrong}; take the argument class of that file's build\n{cls._side_by_side(kernel)}"
             )
 
     @classmethod

@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 from rocmkern.drivers.protocol import Dims
 from rocmkern.errors import KernelNotFound, ShapeError
 from rocmkern.packages import faults
+from rocmkern.packages.args import KernelArgs
 from rocmkern.packages.kinds import BLOCK, Kind, Problem
 from rocmkern.packages.package import KernelPackage, PackagedTable
 from rocmkern.packages.tables import KernelRow
@@ -42,6 +43,8 @@ class Choice:
     splits: int
     grid: Dims
     block: Dims
+    arguments: type[KernelArgs]  # of the kind's classes the one that the file has
+    tile: tuple[int, int] | None  # of the order in which it reads its weights; None where these are not reordered
     problem: Problem = field(hash=False)
     candidates: tuple[Candidate, ...]
     step: str = "heuristic"
@@ -86,7 +89,7 @@ class KernelTable:
         ]
         order = sorted((n for n, c in enumerate(candidates) if c.rejected is None), key=lambda n: candidates[n].score)
         for n in order:
-            candidates[n] = self._read(candidates[n])
+            candidates[n] = self._read(candidates[n], given)
             if candidates[n].rejected is None:
                 return self.choice(candidates[n], given, compute_units, tuple(candidates))
         raise KernelNotFound(self._none(given, candidates))
@@ -97,15 +100,34 @@ class KernelTable:
         rows = [(table, row) for table in self.tables for row in table.table.rows if row.symbol == symbol]
         if not rows:
             raise KernelNotFound(f"select {self.kind.name}: the tables have no kernel {symbol}")
-        found = self._read(self._candidate(*rows[0], given, compute_units))
-        if found.rejected is not None:
-            raise KernelNotFound(f"select {self.kind.name}: {found}")
-        return evolve(self.choice(found, given, compute_units, (found,)), step=step)
+        candidates = tuple(self._read(self._candidate(*row, given, compute_units), given) for row in rows)
+        best = next((c for c in candidates if c.rejected is None), None)
+        if best is None:
+            raise KernelNotFound(f"select {self.kind.name}: {'; '.join(map(str, candidates))}")
+        return evolve(self.choice(best, given, compute_units, candidates), step=step)
+
+    def tiles(self) -> dict[tuple[int, int], str]:
+        """The tiles in whose order the kernels that can be launched read weights, each with the first one's symbol."""
+        found: dict[tuple[int, int], str] = {}
+        for table in self.tables:
+            for row in table.table.rows:
+                if faults.of_row(self.package, table, row, self.kind) is None:
+                    tile = self._tile(table.file(row), row.symbol)
+                    if tile is not None:
+                        found.setdefault(tile, row.symbol)
+        return found
 
     def choice(self, best: Candidate, given: Problem, units: int, candidates: tuple[Candidate, ...]) -> Choice:
         splits = self.kind.splits(best.row, given, units)
         grid = self.kind.grid(best.row, given, splits)
-        return Choice(self.kind, best.row, best.path, splits, grid, BLOCK, given, candidates)
+        arguments = self.kind.arguments_of(self.package.code(best.path).kernels[best.row.symbol])
+        assert arguments is not None  # else the row has a fault
+        tile = self._tile(best.path, best.row.symbol)
+        return Choice(self.kind, best.row, best.path, splits, grid, BLOCK, arguments, tile, given, candidates)
+
+    def _tile(self, path: Path, symbol: str) -> tuple[int, int] | None:
+        """The tile in whose order a kernel of the kind reads weights; None where these are not reordered."""
+        return None if self.kind.multiplies is None else self.package.tile(path, symbol, self.kind.multiplies)
 
     def _candidate(self, table: PackagedTable, row: KernelRow, given: Problem, units: int) -> Candidate:
         path = table.file(row)
@@ -115,12 +137,19 @@ class KernelTable:
             why = next((why for rule in self.kind.rules if (why := rule.test(row, given)) is not None), None)
         return Candidate(table, row, path, why, () if why is not None else self.kind.score(row, given, units))
 
-    def _read(self, candidate: Candidate) -> Candidate:
-        """The candidate, rejected where its file is not as the row says."""
+    def _read(self, candidate: Candidate, given: Problem) -> Candidate:
+        """The candidate, rejected where its file is not as the row says, or reads weights of another order."""
         if candidate.rejected is not None:
             return candidate
-        fault = faults.of_row(self.package, candidate.table, candidate.row)
-        return candidate if fault is None else evolve(candidate, rejected=fault.fact)
+        fault = faults.of_row(self.package, candidate.table, candidate.row, self.kind)
+        why = fault.fact if fault is not None else self._other_order(candidate, given)
+        return candidate if why is None else evolve(candidate, rejected=why)
+
+    def _other_order(self, candidate: Candidate, given: Problem) -> str | None:
+        tile, rows = self._tile(candidate.path, candidate.row.symbol), given.get("tile_rows")
+        if tile is None or rows is None or tile[0] == rows:
+            return None
+        return f"it reads weights in tiles of {tile[0]} rows, these are in tiles of {rows}"
 
     def _none(self, given: Problem, candidates: Sequence[Candidate]) -> str:
         asked = ", ".join(f"{key}={value}" for key, value in given.items())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rocmkern.codeobject import CodeObject
 from rocmkern.errors import PackageError
-from rocmkern.packages.kinds import KINDS
+from rocmkern.packages.kinds import KINDS, Kind
 from rocmkern.packages.package import Fault, KernelPackage, PackagedTable
 from rocmkern.packages.tables import KernelRow
 from rocmkern.targets import TARGETS, strip_features
@@ -25,21 +25,23 @@ def of_code(code: CodeObject, arch: str) -> Iterator[Fault]:
             yield Fault("LDS", f"{kernel.lds_size} bytes, {arch} has {row.lds_bytes}")
 
 
-def of_row(package: KernelPackage, table: PackagedTable, row: KernelRow) -> Fault | None:
-    """The first thing that keeps a row's kernel from being launched."""
-    path, kind = table.file(row), KINDS.get(table.kind)
+def of_row(package: KernelPackage, table: PackagedTable, row: KernelRow, kind: Kind | None = None) -> Fault | None:
+    """The first thing that keeps a row's kernel from being launched as one of `kind`, else of the folder's kind."""
+    path, kind = table.file(row), kind or KINDS.get(table.kind)
     missing, wrong = package.absence(path), kind.untiled(row) if kind is not None else None
     if missing is not None:
         return Fault("file present", f"{row.file} {missing}")
     if wrong is not None:
         return Fault("tiles", wrong)
-    key = table.kind, path, row.symbol
+    key = kind, path, row.symbol
     if key not in package.kernel_faults:
-        package.kernel_faults[key] = _of_kernel(package, table, row, path)
+        package.kernel_faults[key] = _of_kernel(package, table, row, path, kind)
     return package.kernel_faults[key]
 
 
-def _of_kernel(package: KernelPackage, table: PackagedTable, row: KernelRow, path: Path) -> Fault | None:
+def _of_kernel(
+    package: KernelPackage, table: PackagedTable, row: KernelRow, path: Path, kind: Kind | None
+) -> Fault | None:
     try:
         code = package.code(path)
     except PackageError as error:
@@ -49,8 +51,14 @@ def _of_kernel(package: KernelPackage, table: PackagedTable, row: KernelRow, pat
         return Fault("symbol in file", f"{row.file} has {', '.join(code.kernels)}, not {row.symbol}")
     for fault in of_code(code, table.arch):
         return fault
-    kind = KINDS.get(table.kind)
-    if kind is not None and not any(args.fits(kernel) for args in kind.arguments):
-        sizes = ", ".join(f"{args.__name__} {args.nbytes()}" for args in kind.arguments)
-        return Fault("host arguments", f"kernarg_segment_size is {kernel.kernarg_size}, known layouts: {sizes}")
+    if kind is None:
+        return None
+    if kind.arguments_of(kernel) is None:
+        wrong = "; ".join(f"{args.__name__} {args.nbytes()} ({args.mismatch(kernel)})" for args in kind.arguments)
+        return Fault("host arguments", f"kernarg_segment_size is {kernel.kernarg_size}, known layouts: {wrong}")
+    if kind.multiplies is not None:
+        try:
+            package.tile(path, row.symbol, kind.multiplies)
+        except PackageError as error:
+            return Fault("order of weights", str(error))
     return None

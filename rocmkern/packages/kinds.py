@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import define, frozen
 
+from rocmkern.codeobject import Kernel
 from rocmkern.drivers.protocol import Dims
 from rocmkern.dtypes import bfloat16, float32, int8, int32, uint32
 from rocmkern.kernels.csv_table import Cell
@@ -36,7 +37,7 @@ class Rule:
     test: Callable[[KernelRow, Problem], str | None]
 
 
-@frozen
+@frozen(eq=False)
 class Kind:
     """One kind of kernel. `score` is what a row costs for a problem on so many compute units, smallest first."""
 
@@ -49,11 +50,16 @@ class Kind:
     splits: Callable[[KernelRow, Problem, int], int]
     grid: Callable[[KernelRow, Problem, int], Dims]
     file_name: re.Pattern[str] | None = None  # its groups are the columns, where a package has files but no table
+    multiplies: re.Pattern[str] | None = None  # the instructions whose `rows` a reordered B is laid out for
 
     def untiled(self, row: KernelRow) -> str | None:
         """Why a row's launch can't be told; None where it can."""
         wrong = [column for column in self.tiles if not 1 <= row.number(column) <= _LARGEST_TILE]
         return f"{', '.join(wrong)} is no number from 1 to {_LARGEST_TILE}" if wrong else None
+
+    def arguments_of(self, kernel: Kernel) -> type[KernelArgs] | None:
+        """The class that the file's argument block has; None where it has none of them."""
+        return next((args for args in self.arguments if args.fits(kernel)), None)
 
 
 def ceil_div(n: int, step: int) -> int:
@@ -186,6 +192,7 @@ I8GEMM: Final = Kind(
     grid=lambda row, given, splits: (
         given["n"] // row.number("tile_n") * splits, ceil_div(given["m"], row.number("tile_m")), 1,
     ),
+    multiplies=re.compile(r"v_mfma_i32_\d+x(?P<rows>\d+)x\d+_i8"),
 )  # fmt: skip
 
 

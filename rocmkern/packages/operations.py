@@ -5,7 +5,7 @@ The contract of the result is the same either way. Which way was taken, and why,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from rocmkern.ops.creation import zeros
 from rocmkern.ops.elementwise import as_tensor, same_device
 from rocmkern.ops.launch import empty
 from rocmkern.ops.linear import Scales, scaled_product
-from rocmkern.ops.manipulation import matrix_transpose, permute_dims, reshape
+from rocmkern.ops.manipulation import matrix_transpose, reshape
 from rocmkern.ops.nn import softmax
 from rocmkern.ops.reduction import sum as sum_of
 from rocmkern.ops.rows_binary import add, divide
@@ -33,18 +33,16 @@ from rocmkern.packages.kinds import (
     I8GEMM,
     TOPKSOFTMAX,
     Bf16GemmArgs,
-    Bf16GemmOutF32Args,
     Bf16GemmSplitArgs,
     I8GemmArgs,
     Kind,
     TopKSoftmaxArgs,
 )
 from rocmkern.packages.package import KernelPackage
+from rocmkern.packages.weights import ShuffledWeight, matrix_sides, shuffle_weight
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.tensor import Tensor
 
-_I8_TILE: Final = (32, 16)
-_OTHER_TILE: Final = (16, 16)
 _SEMAPHORES: Final = 1024
 _DTYPE_NAMES: Final[dict[DType, str]] = {float32: "fp32", bfloat16: "bf16"}
 _functions: dict[tuple[Driver, Path, str], Function] = {}
@@ -120,7 +118,7 @@ def topk_softmax(
     `gating` is (tokens, experts) of any float dtype; weights are float32. With `renormalize` each row of weights sums
     to 1. Equal values keep the order of their columns.
     """
-    tokens, experts = _matrix("topk_softmax", "gating", gating)
+    tokens, experts = matrix_sides("topk_softmax", "gating", gating)
     k = normal_integer(k, "topk_softmax", "k")
     if not 1 <= k <= experts:
         raise ShapeError(f"topk_softmax: k={k} of {experts} experts; give 1 to {experts}")
@@ -142,48 +140,6 @@ def topk_softmax(
     return weights, columns
 
 
-@frozen(eq=False)
-class ShuffledWeight:
-    """A matrix (n, k) in the order that kernels with matrix tiles of `rows` × `columns` load it."""
-
-    tensor: Tensor
-    n: int
-    k: int
-    tile: tuple[int, int]
-
-    def plain(self) -> Tensor:
-        """The matrix in its usual order."""
-        rows, columns = self.tile
-        per_load = _per_load(self.tensor.dtype)
-        parts = (self.n // rows, self.k // (2 * columns), 2 * columns // per_load, rows, per_load)
-        return reshape(permute_dims(reshape(self.tensor, parts), (0, 3, 1, 2, 4)), (self.n, self.k))
-
-
-def _per_load(dtype: DType) -> int:
-    return 16 // dtype.itemsize
-
-
-def shuffle_weight(b: Tensor, tile: tuple[int, int] | None = None) -> ShuffledWeight:
-    """`b` (n, k) reordered once for kernels that want it so; `tile` is (32, 16) for int8, (16, 16) for others.
-
-    Raises ShapeError unless n is a multiple of the tile's rows and k of twice its columns.
-    """
-    n, k = _matrix("shuffle_weight", "b", b)
-    rows, columns = (_I8_TILE if b.dtype is int8 else _OTHER_TILE) if tile is None else _tile(tile)
-    if n % rows or k % (2 * columns):
-        raise ShapeError(f"shuffle_weight: shape {b.shape}; rows come in {rows}, columns in {2 * columns}: pad it")
-    per_load = _per_load(b.dtype)
-    parts = reshape(b, (n // rows, rows, k // (2 * columns), 2 * columns // per_load, per_load))
-    return ShuffledWeight(packed(permute_dims(parts, (0, 2, 3, 1, 4))), n, k, (rows, columns))
-
-
-def _tile(given: object) -> tuple[int, int]:
-    sides = [normal_integer(n, "shuffle_weight", "tile") for n in given] if isinstance(given, Sequence) else []
-    if len(sides) != 2 or min(sides) < 1:
-        raise ShapeError(f"shuffle_weight: tile {given!r}; give its rows and columns, from 1 on")
-    return sides[0], sides[1]
-
-
 def gemm_a8w8(
     a: Tensor,
     b: Tensor | ShuffledWeight,
@@ -198,9 +154,11 @@ def gemm_a8w8(
     """a · bᵀ of int8 matrices, scaled per row of `a` and per row of `b`, plus a bias per column, as bfloat16.
 
     `a` is (m, k), `b` (n, k) plain or shuffled; scales and bias are float32 of m, n and n elements. Sums are exact, the
-    result is rounded once, to `dtype`: float32 and float16 too, which our own kernels give.
+    result is rounded once, to `dtype`: float32 and float16 too, which our own kernels give. A package's kernel may cut
+    the lower half of the float32 off where ours round to the nearest: then results are up to one bfloat16 closer to 0.
+    Weights shuffled for other kernels than the package's, as `decide` says then, are multiplied by our own.
     """
-    m, k = _matrix("gemm_a8w8", "a", a)
+    m, k = matrix_sides("gemm_a8w8", "a", a)
     n = _columns("gemm_a8w8", b, k)
     for name, t, size in (("scale_a", scale_a, m), ("scale_b", scale_b, n), ("bias", bias, n)):
         if t is not None and (as_tensor("gemm_a8w8", t).size != size or t.dtype is not float32):
@@ -215,12 +173,13 @@ def gemm_a8w8(
     # Splits of K zero the result each for itself and rely on running side by side: no large grid can on the emulator.
     splits = {"splits": 1} if a.device.info.unified else {}
     theirs = package if dtype is bfloat16 and m and n and k else None
-    decision = decide(I8GEMM, theirs, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **splits)
+    order = {"tile_rows": b.tile[0]} if isinstance(b, ShuffledWeight) else {}
+    decision = decide(I8GEMM, theirs, a.device, tuned, m=m, n=n, k=k, bpreshuffle=1, **order, **splits)
     if decision.choice is None:
         plain = b.plain() if isinstance(b, ShuffledWeight) else b
         scales = Scales(packed(scale_a), packed(scale_b), None if bias is None else packed(bias))
         return scaled_product(a, matrix_transpose(plain), dtype, scales)
-    weight = b if isinstance(b, ShuffledWeight) else shuffle_weight(b)
+    weight = b if isinstance(b, ShuffledWeight) else shuffle_weight(b, decision.choice.tile)
     out = zeros((m, n), dtype=bfloat16, device=a.device)
     args = I8GemmArgs(
         out=out, a=packed(a), b=weight.tensor, scale_a=packed(scale_a), scale_b=packed(scale_b),
@@ -240,7 +199,7 @@ def gemm_a16w16(
     tuned: TunedTable | None = None,
 ) -> Tensor:
     """a · bᵀ of bfloat16 matrices (m, k) and (n, k), summed in float32, plus a float32 bias per column, as float32."""
-    m, k = _matrix("gemm_a16w16", "a", a)
+    m, k = matrix_sides("gemm_a16w16", "a", a)
     n = _columns("gemm_a16w16", as_tensor("gemm_a16w16", b), k)
     _same_device("gemm_a16w16", a, b, bias)
     for name, t in (("a", a), ("b", b)):
@@ -253,8 +212,7 @@ def gemm_a16w16(
     if decision.choice is None:
         return scaled_product(a, matrix_transpose(b), float32, Scales(bias=None if bias is None else packed(bias)))
     out = zeros((m, n), dtype=float32, device=a.device)  # the kernels add
-    function = _function(decision.choice, a.device)
-    kind: Any = next((c for c in BF16GEMM.arguments if c.fits(function.kernel)), Bf16GemmOutF32Args)
+    kind: Any = decision.choice.arguments
     row, half, splits = n * out.dtype.itemsize, k * a.dtype.itemsize, decision.choice.splits
     more: dict[str, Any] = {}
     if issubclass(kind, Bf16GemmArgs):
@@ -269,14 +227,8 @@ def gemm_a16w16(
     return out if bias is None else add(out, reshape(bias, (1, n)))
 
 
-def _matrix(operation: str, name: str, t: Tensor) -> tuple[int, int]:
-    if as_tensor(operation, t).ndim != 2:
-        raise ShapeError(f"{operation}: {name} has shape {t.shape}; two dimensions are wanted")
-    return t.shape[0], t.shape[1]
-
-
 def _columns(operation: str, b: Tensor | ShuffledWeight, k: int) -> int:
-    n, inner = (b.n, b.k) if isinstance(b, ShuffledWeight) else _matrix(operation, "b", b)
+    n, inner = (b.n, b.k) if isinstance(b, ShuffledWeight) else matrix_sides(operation, "b", b)
     if inner != k:
         raise ShapeError(f"{operation}: a has {k} columns, b {inner}; b is (n, k), one row per column of the result")
     return n

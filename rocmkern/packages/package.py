@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 
 from rocmkern.codeobject import CodeObject, read
 from rocmkern.errors import CodeObjectError, PackageError
+from rocmkern.packages.matrix_tiles import tile_of
 from rocmkern.packages.tables import KernelRow, KernelTable, read_table
 from rocmkern.paths import leads_into, open_regular
 
@@ -66,9 +67,10 @@ class KernelPackage:
     """
 
     root: Path
-    kernel_faults: dict[tuple[str, Path, str], Fault | None] = field(factory=dict, init=False)  # by kind, file, symbol
+    kernel_faults: dict[tuple[object, Path, str], Fault | None] = field(factory=dict, init=False)  # kind, file, symbol
     _absences: dict[Path, str | None] = field(factory=dict, init=False)
     _codes: dict[Path, CodeObject | str] = field(factory=dict, init=False)  # or why there is none
+    _tiles: dict[tuple[Path, str, re.Pattern[str]], tuple[int, int]] = field(factory=dict, init=False)
 
     @staticmethod
     def open(folder: str | os.PathLike[str]) -> KernelPackage:
@@ -147,6 +149,14 @@ class KernelPackage:
             return str(error)
         except (OSError, ValueError) as error:
             return f"read {path.name}: {error}"
+
+    def tile(self, path: Path, symbol: str, multiplies: re.Pattern[str]) -> tuple[int, int]:
+        """The tile in whose order a kernel reads its weights. Raises PackageError where its code does not tell."""
+        key = path, symbol, multiplies
+        if key not in self._tiles:
+            code = self.code(path)
+            self._tiles[key] = tile_of(code, code.kernels[symbol], multiplies)
+        return self._tiles[key]
 
     def of_kind(self, kind: str, arch: str | None = None) -> tuple[PackagedTable, ...]:
         """The tables of one kind of kernel, of one arch or all."""

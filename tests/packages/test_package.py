@@ -291,7 +291,7 @@ def test_drift_shows_both_layouts(double: Double) -> None:
     with pytest.raises(ArgumentError) as caught:
         arguments(device.alloc(64)).pack(function)
     lines = str(caught.value).splitlines()
-    assert lines[0].startswith("pack slots: TopKSoftmaxArgs has 128 bytes, the file wants 112; take the argument class")
+    assert lines[0].startswith("pack slots: TopKSoftmaxArgs has 128 bytes, the file wants 112: the file has 7 arg")
     assert lines[2].split("|")[0].split() == ["0", "indices:", "i32*"]
     assert lines[-1].split() == ["≠", "112", "out_stride:", "u32", "in", "bytes", "|"]
 
@@ -317,6 +317,30 @@ def test_omitted_last_pad_still_fits() -> None:
     """Files that leave the last slot's padding out of their size are the same layout."""
     kernel = codeobject.read(samples.hand_written(note(TopKSoftmaxArgs, 116))).kernels["slots"]
     assert TopKSoftmaxArgs.fits(kernel)
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_hidden_arguments_are_no_part_of_a_layout(version: int) -> None:
+    """A compiled kernel that asks for the block's size has more behind its own arguments, which the launch fills."""
+
+    @define(kw_only=True, eq=False)
+    class CountArgs(KernelArgs):
+        packing = Packing.NATURAL
+        out: Any = pointer(dtypes.uint32, out=True)
+        first: int = scalar(dtypes.uint32)
+
+    source = """KERNEL void count(unsigned *out, unsigned first) {
+        const unsigned short *size = (const unsigned short *)__builtin_amdgcn_implicitarg_ptr() + 6;
+        out[0] = first + *size;
+    }"""
+    image = samples.compile_hip(source, version=version)
+    kernel = codeobject.read(image).kernels["count"]
+    assert any(argument.is_hidden for argument in kernel.arguments)
+    assert CountArgs.mismatch(kernel) is None
+    device = rk.Device("emulator:gfx942")
+    function, out = rk.Module.load_data(image, device).get_function("count"), rk.zeros((1,), rk.uint32, device=device)
+    function.launch_packed(CountArgs(out=out, first=1000).pack(function), grid=1, block=64)
+    assert out.numpy()[0] == 1064
 
 
 def test_padded_m() -> None:
