@@ -103,6 +103,8 @@ class Crew:
     started: float
     range: Range | None = None  # what of its work it has not reported yet
     is_ready: bool = False
+    _seen: tuple[int, float] = (-1, 0.0)
+    _waited_s: float = 0.0
 
     @property
     def case(self) -> tuple[int, float]:
@@ -110,10 +112,16 @@ class Crew:
         return CASE.unpack_from(self.shared, 0)
 
     def overdue(self, now: float, hang_s: float) -> bool:
-        seed, began = self.case
+        """Whether the case has had that long. What its threads waited for a CPU of a busy machine does not count."""
         if not self.is_ready:
             return now - self.started > START_S
-        return seed >= 0 and now - began > hang_s
+        seed, began = self.case
+        if seed < 0 or now - began <= hang_s / 2:
+            return False
+        waited_s = waited(self.process.pid or 0)
+        if (seed, began) != self._seen:
+            self._seen, self._waited_s = (seed, began), waited_s
+        return now - began - (waited_s - self._waited_s) > hang_s
 
 
 @define(eq=False)
@@ -261,6 +269,15 @@ def _live(kind: Kind, pipe: connection.Connection, shared: mmap.mmap, log: Path,
     other_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Worker(kind, pipe, shared, log).live()
+
+
+def waited(process: int) -> float:
+    """Seconds that the threads of a process were ready to run and had no CPU."""
+    found = 0
+    for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        with suppress(OSError):  # one that ended meanwhile
+            found += int(thread.read_text().split()[1])
+    return found / 1e9
 
 
 def crash(log: str) -> str:
