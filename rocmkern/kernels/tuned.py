@@ -1,12 +1,12 @@
 """Tuned tables: for a shape on a chip, the kernel that was measured to be fastest.
 
-Rows are keyed by target, compute units and problem; they are looked up exactly, then with M rounded up as AITER rounds
-it, then among rows of the same target with other compute units. No file is ever written.
+Rows are keyed by target, compute units, problem and variant (dtypes, library, layout). They are looked up exactly, then
+with M rounded up as AITER rounds it, then among rows of the same target with other compute units. No file is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,8 @@ _LEVEL_0: Final = ((256, 16), (1024, 32), (4096, 64))  # up to → rounded up to
 _LEVEL_0_STEP: Final = 128
 _LARGE_M, _LARGE_N = 8192, 4096
 _TARGET_OF_UNITS: Final[dict[int, str]] = {256: "gfx950", 80: "gfx942", 304: "gfx942"}  # tables without a gfx column
+
+VARIANTS: Final = ("dtype", "outdtype", "q_dtype_w", "libtype", "bpreshuffle", "scaleAB", "bias", "B")
 
 Key = tuple[Cell, ...]
 
@@ -50,6 +52,10 @@ class TunedRow:
         value = self.values.get("splitK")
         return value if isinstance(value, int) else 0
 
+    def is_of(self, variant: Mapping[str, Cell]) -> bool:
+        """Whether the row says nothing else of a variant's columns."""
+        return all(self.values.get(column) in (None, wanted) for column, wanted in variant.items())
+
     @property
     def microseconds(self) -> float:
         value = self.values.get("us")
@@ -69,37 +75,46 @@ class TunedTable:
     """Several files read as one; of rows with one key the fastest counts, and of equally fast ones the first."""
 
     problem_columns: tuple[str, ...]
-    _rows: dict[Key, TunedRow]
+    _rows: dict[Key, dict[Key, TunedRow]]  # of a problem by variant
     files: tuple[Path, ...]
 
     @staticmethod
     def read(paths: Iterable[Path], problem_columns: tuple[str, ...] = ("M", "N", "K")) -> TunedTable:
         """Reads CSV files. Raises PackageError for one that lacks a key column."""
-        rows: dict[Key, TunedRow] = {}
+        rows: dict[Key, dict[Key, TunedRow]] = {}
         files = tuple(paths)
         for path in files:
             for row in _read(path, ("cu_num", *problem_columns, "kernelName")):
                 key = (row.target, row.values["cu_num"], *(row.values[c] for c in problem_columns))
-                held = rows.get(key)
+                variants = rows.setdefault(key, {})
+                variant = tuple(row.values.get(c) for c in VARIANTS)
+                held = variants.get(variant)
                 if held is None or row.microseconds < held.microseconds:
-                    rows[key] = row
+                    variants[variant] = row
         return TunedTable(problem_columns, rows, files)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return sum(map(len, self._rows.values()))
 
     def rows(self) -> tuple[TunedRow, ...]:
         """The rows that count, in the files' order."""
-        return tuple(self._rows.values())
+        return tuple(row for variants in self._rows.values() for row in variants.values())
 
-    def find(self, target: str, compute_units: int, **problem: Cell) -> TunedChoice | None:
-        """The row for a problem, or None if no step finds one."""
+    def find(
+        self, target: str, compute_units: int, variant: Mapping[str, Cell] | None = None, **problem: Cell
+    ) -> TunedChoice | None:
+        """The row for a problem, or None if no step finds one; of several variants the fastest.
+
+        `variant` says what columns of VARIANTS have to hold where a table has them.
+        """
         wanted = [problem[c] for c in self.problem_columns]
         units = [compute_units, *self._other_units(target, compute_units)]
         for count in units:
             for step, values in self._padded(wanted):
-                found = self._rows.get((target, count, *values))
-                if found is not None:
+                rows = self._rows.get((target, count, *values), {}).values()
+                fitting = [row for row in rows if row.is_of(variant or {})]
+                if fitting:
+                    found = min(fitting, key=lambda row: row.microseconds)
                     there = "" if count == compute_units else f", tuned for {count} compute units of {target}"
                     return TunedChoice(found, f"tuned, {step}{there}")
         return None

@@ -6,10 +6,10 @@ Facts from reading AITER's host code; every kernel runs 256 threads a workgroup.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from rocmkern.codeobject import Kernel
 from rocmkern.drivers.protocol import Dims
@@ -50,6 +50,7 @@ class Kind:
     splits: Callable[[KernelRow, Problem, int], int]
     grid: Callable[[KernelRow, Problem, int], Dims]
     file_name: re.Pattern[str] | None = None  # its groups are the columns, where a package has files but no table
+    tuned: Mapping[str, Cell] = field(factory=dict)  # what columns of tuned tables hold in rows for such kernels
     multiplies: re.Pattern[str] | None = None  # the instructions whose `rows` a reordered B is laid out for
 
     def untiled(self, row: KernelRow) -> str | None:
@@ -192,6 +193,7 @@ I8GEMM: Final = Kind(
     grid=lambda row, given, splits: (
         given["n"] // row.number("tile_n") * splits, ceil_div(given["m"], row.number("tile_m")), 1,
     ),
+    tuned={"q_dtype_w": "torch.int8", "libtype": "asm"},
     multiplies=re.compile(r"v_mfma_i32_\d+x(?P<rows>\d+)x\d+_i8"),
 )  # fmt: skip
 
@@ -280,6 +282,10 @@ BF16GEMM: Final = Kind(
     grid=lambda row, given, splits: (
         ceil_div(given["n"], row.number("tileN")), ceil_div(given["m"], row.number("tileM")), splits,
     ),
+    tuned={
+        "dtype": "torch.bfloat16", "outdtype": "torch.float32", "libtype": "asm", "bpreshuffle": "False",
+        "scaleAB": "False",
+    },
 )  # fmt: skip
 
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (TOPKSOFTMAX, I8GEMM, BF16GEMM)}

@@ -68,9 +68,10 @@ def _by_tuning(
     if tuned is None:
         return None, "no table given"
     shape = {column: _integer(problem[column.lower()]) for column in tuned.problem_columns}
-    found = tuned.find(table.arch, device.info.compute_units, **shape)
+    found = tuned.find(table.arch, device.info.compute_units, table.kind.tuned, **shape)
     if found is None:
-        return None, f"no row for {', '.join(f'{k}={v}' for k, v in shape.items())}"
+        columns = {**shape, **table.kind.tuned}
+        return None, f"no row for {', '.join(f'{k}={v}' for k, v in columns.items())}"
     measured = {"splits": found.row.splits} if found.row.splits else {}
     try:
         choice = table.named(found.row.kernel, device.info.compute_units, found.step, **measured | problem)

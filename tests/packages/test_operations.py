@@ -136,6 +136,15 @@ def test_decision_explains_each_step(tmp_path: Path) -> None:
         return decide(KINDS["bf16gemm"], package(), device, tuned, **({"m": m} | shape | changed)).explain()
 
     assert f"{symbol} (tuned, M padded from 10 to 16)" in steps(10)
+    tuned_file.write_text(
+        "gfx,cu_num,M,N,K,dtype,outdtype,libtype,us,kernelName\n"
+        "gfx942,304,16,512,1024,torch.bfloat16,torch.bfloat16,asm,1,of_halves\n"
+        "gfx942,304,16,512,1024,torch.bfloat16,torch.float32,ck,1,of_another_library\n"
+        f"gfx942,304,16,512,1024,torch.bfloat16,torch.float32,asm,3,{symbol}\n"
+    )
+    choice = decide(KINDS["bf16gemm"], package(), device, TunedTable.read([tuned_file]), m=16, **shape).choice
+    assert choice is not None
+    assert (choice.row.symbol, choice.step) == (symbol, "tuned, exact shape")
     split_file = tmp_path / "split.csv"
     kernel = "_ZN5aiter42I8gemm_bf16_perTokenI8_BpreShuffle_128x128E"
     split_file.write_text(f"gfx,cu_num,M,N,K,splitK,us,kernelName\ngfx942,304,64,128,1024,3,5,{kernel}\n")

@@ -391,6 +391,30 @@ def test_tuned_lookup_says_its_step(tmp_path: Path) -> None:
         TunedTable.read([tmp_path / "c.csv"])
 
 
+def test_tuned_rows_of_other_variants_hide_none(tmp_path: Path) -> None:
+    """Dtypes, library and layout are part of a row's key: a faster row of another variant stands beside it."""
+    path = tmp_path / "variants.csv"
+    path.write_text(
+        "gfx,cu_num,M,N,K,dtype,outdtype,libtype,us,kernelName\n"
+        "gfx950,256,16,512,64,bf16,bf16,asm,2,halves\n"
+        "gfx950,256,16,512,64,bf16,f32,asm,4,singles\n"
+        "gfx950,256,16,512,64,bf16,f32,ck,1,other_library\n"
+        "gfx950,256,16,512,64,bf16,f32,asm,3,faster\n"
+    )
+    table = TunedTable.read([path])
+    assert [row.kernel for row in table.rows()] == ["halves", "faster", "other_library"]
+
+    def found(**variant: str) -> str | None:
+        choice = table.find("gfx950", 256, variant, M=16, N=512, K=64)
+        return None if choice is None else choice.row.kernel
+
+    assert found() == "other_library"
+    assert found(libtype="asm") == "halves"
+    assert found(libtype="asm", outdtype="f32") == "faster"
+    assert found(libtype="asm", outdtype="f16") is None
+    assert found(bpreshuffle="False", libtype="ck") == "other_library"
+
+
 def test_splits_of_k() -> None:
     """The fewest rounds, then the fewest idle units; no more tiles than semaphores."""
     i8 = KernelRow("k", "k.co", {"splitK": 1, "tile_m": 64, "tile_n": 128}, 1)
