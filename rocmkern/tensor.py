@@ -19,8 +19,10 @@ from rocmkern.errors import AxesAttributeError, DTypeError, ExchangeError, Shape
 from rocmkern.layout import Layout, Shape, contiguous, transposed
 from rocmkern.promotion import Number, Scalar
 from rocmkern.runtime import Device, DeviceMemory
+from rocmkern.runtime.symbols import Symbol, require_values
 
 Operand: TypeAlias = "Tensor | Number"
+Memory: TypeAlias = "DeviceMemory | Foreign | Symbol"
 _VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _EDGE: Final = 3  # entries shown at each end of an axis
 _SHOWN_WHOLE: Final = 1000  # elements
@@ -66,7 +68,7 @@ def kind_of(driver: Driver, dtype: DType, layout: Layout) -> Kind:
 class Tensor:
     """Elements of one dtype in the memory of one device. Strides count elements; views share `memory`."""
 
-    memory: DeviceMemory | Foreign
+    memory: Memory
     dtype: DType
     layout: Layout
     device: Device
@@ -187,6 +189,7 @@ class Tensor:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """A NumPy array with a copy of the elements."""
+        require_values(self.memory)
         if self.device.info.unified:
             self.device.synchronize()
             if not self.layout.is_contiguous:
@@ -204,6 +207,7 @@ class Tensor:
 
         Raises ExchangeError on others. Work in flight may still write it: synchronize first.
         """
+        require_values(self.memory)
         low, high = self.layout.extent()
         itemsize = self.dtype.itemsize
         if low == high:

@@ -14,6 +14,7 @@ LAYERS = (
     ("quant", "packages"),
     ("fft", "linalg", "random"),
     ("ops",),
+    ("engine",),
     ("tensor", "methods", "layout", "promotion", "dlpack", "constants"),
     ("kernels",),
     ("runtime",),

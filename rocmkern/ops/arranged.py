@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, Layout, made, normal_axes, normal_integer, normal_shape, transposed
 from rocmkern.ops import fused
@@ -14,18 +15,17 @@ from rocmkern.ops.launch import empty, kernel, layout_info, strided
 from rocmkern.ops.manipulation import concat, reshape, stack
 from rocmkern.ops.matrices import diagonal
 from rocmkern.ops.movement import write
-from rocmkern.ops.recorded import recorded
 from rocmkern.tensor import Tensor
 
 
-@recorded
+@planned
 def hstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joined along axis 1, vectors along their only one; tensors of no axes count as vectors of one."""
     parts = [x if x.ndim else reshape(x, (1,)) for x in as_tensors("hstack", arrays)]
     return concat(parts, axis=1 if parts[0].ndim > 1 else 0)
 
 
-@recorded
+@planned
 def vstack(arrays: Sequence[Tensor], /) -> Tensor:
     """Joined along axis 0; vectors are rows."""
     return concat([x if x.ndim > 1 else reshape(x, (1, -1)) for x in as_tensors("vstack", arrays)])
@@ -69,7 +69,7 @@ def sliding_window_view(x: Tensor, window: int | Sequence[int], /, *, axis: Axes
     return x.view(Layout((*shape, *lengths), strides, x.layout.offset))
 
 
-@recorded
+@planned
 def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tensor, ...]:
     """Flat places as coordinates in a shape, a tensor for each axis. Those outside the shape are not told."""
     if not as_tensor("unravel_index", indices).dtype.is_integer:

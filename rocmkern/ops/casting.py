@@ -10,22 +10,22 @@ import numpy as np
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, bool_, part_of
+from rocmkern.engine import draft
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError
 from rocmkern.kernels import plans_transpose
 from rocmkern.kernels.families.cast import TILED
 from rocmkern.layout import collapse, contiguous
-from rocmkern.ops import prepared, specialized
+from rocmkern.ops import specialized
 from rocmkern.ops.launch import context, elementwise, empty, layout_info
 from rocmkern.ops.parts import from_words, words
-from rocmkern.ops.prepared import Key
-from rocmkern.ops.recording import thread
 from rocmkern.promotion import Scalar
 from rocmkern.rounding import nearest
-from rocmkern.runtime import Device
+from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.tensor import Tensor
 
 _KEPT_SCALARS: Final = 1024
-_scalars: dict[Driver, dict[tuple[object, ...], Tensor]] = {}
+_scalars: dict[Driver, dict[tuple[object, ...], DeviceMemory]] = {}
 atexit.register(_scalars.clear)  # memory goes back while the drivers still work
 
 
@@ -40,41 +40,38 @@ def cast(x: Tensor, dtype: DType, *, copy: bool = False) -> Tensor:
         x = cast(x, part_of(dtype))
     elif x.dtype.is_complex and not dtype.is_complex and dtype is not bool_:
         raise DTypeError(f"cast: {x.dtype} to {dtype} loses the imaginary part; take real() or abs() first")
-    key = ("cast", dtype, x.kind)
-    launch = prepared.found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
+    return _converted(x, dtype)
+
+
+@planned
+def _converted(x: Tensor, dtype: DType) -> Tensor:
     out, symbol = empty(x.shape, dtype, x.device), f"cast_{x.dtype.short}_{dtype.short}"
     if x.dtype in TILED and dtype in TILED and not x.is_contiguous:
-        return _copied(symbol, out, x, key)
-    return elementwise(symbol, out, (x,), key=key)
+        return _copied(symbol, out, x)
+    return elementwise(symbol, out, (x,))
 
 
+@planned
 def duplicate(x: Tensor) -> Tensor:
     """A contiguous copy."""
-    key = ("copy", x.kind)
-    launch = prepared.found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
     if x.dtype.is_complex:
         return from_words(duplicate(words(x)), x.dtype)
-    return _copied(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), x, key)
+    return _copied(f"ucopy_{x.dtype.short}", empty(x.shape, x.dtype, x.device), x)
 
 
-def _copied(symbol: str, out: Tensor, x: Tensor, key: Key) -> Tensor:
+def _copied(symbol: str, out: Tensor, x: Tensor) -> Tensor:
     """Run a kernel that takes transposed inputs by tiles."""
     if x.layout.is_contiguous or not x.layout.size:
-        return elementwise(symbol, out, (x,), key=key)
+        return elementwise(symbol, out, (x,))
     here = context(x.device)
     if specialized.enabled and specialized.launched(symbol, out, (x,)):
         return out
     dims, (strides,) = collapse(x.shape, x.layout.strides)
     if not dims:
-        return elementwise(symbol, out, (x,), key=key)
+        return elementwise(symbol, out, (x,))
     plan = here.plan(plans_transpose.copy, dims, strides, x.dtype.itemsize, out.dtype.itemsize)
-    kernel, before = here.kernel(x.device, symbol), (x.layout.size, len(dims), layout_info(x.device, dims + strides))
-    kernel.run(plan, *before, x.address, out.address)
-    kernel.keep(key, plan, out, before)
+    info = layout_info(x.device, dims + strides)
+    here.kernel(x.device, symbol).run(plan, x.layout.size, len(dims), info, x.address, out.address)
     return out
 
 
@@ -94,12 +91,10 @@ def scalar_tensor(value: Scalar, dtype: DType, device: Device) -> Tensor:
         if len(table) >= _KEPT_SCALARS:
             table.clear()
         data = np.asarray(_encoded(value, dtype), dtype.numpy)
-        memory = device.alloc(dtype.itemsize)
-        memory.copy_from_host(data.reshape(1))
-        found = table[key] = Tensor(memory, dtype, contiguous(()), device)
-    if thread.recording is not None:
-        thread.recording.keeps(found.address, found)
-    return found if found.device is device else Tensor(found.memory, dtype, found.layout, device)
+        found = table[key] = device.alloc(dtype.itemsize)
+        found.copy_from_host(data.reshape(1))
+    draft.constant(found)
+    return Tensor(found, dtype, contiguous(()), device)
 
 
 def _encoded(value: Scalar, dtype: DType) -> Any:

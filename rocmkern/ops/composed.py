@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from rocmkern.dtypes import DType, bool_
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans
 from rocmkern.layout import broadcast_shapes, normal_integer
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import zeros_like
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand
-from rocmkern.ops.indexing import ternary_key
 from rocmkern.ops.launch import context, elementwise, empty, strided
 from rocmkern.ops.parts import part, words
-from rocmkern.ops.prepared import Key, found
 from rocmkern.ops.rows_binary import maximum, minimum
 from rocmkern.promotion import check_range
 from rocmkern.tensor import Operand, Tensor
 
 
+@planned
 def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """The values no lower than min and no higher than max; max where min is above it, NaN where one is NaN.
 
     The dtype is that of x, unless x is of integers and a bound of floats.
     """
-    key = None if min is None or max is None else ternary_key("clip", x, min, max)
-    launch = None if key is None else found(key)
-    if launch is not None:
-        return launch.run(x.device, *[t.address for t in (x, min, max) if isinstance(t, Tensor)])
     result = _number("clip", x)
     for bound in (min, max):
         if bound is not None and not isinstance(bound, Tensor):
@@ -34,7 +30,7 @@ def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -
     if min is not None and max is not None:
         _, dtype = device_and_dtype("clip", x, min, max)
         if not dtype.is_complex:
-            result = _between(x, min, max, dtype, key if x.dtype is dtype else None)
+            result = _between(x, min, max, dtype)
             return cast(result, x.dtype) if dtype.is_float == x.dtype.is_float else result
     if min is not None:
         result = maximum(result, min)
@@ -45,15 +41,11 @@ def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -
     return cast(result, x.dtype) if result.dtype.is_float == x.dtype.is_float else result
 
 
-def _between(x: Tensor, low: Operand, high: Operand, dtype: DType, key: Key | None) -> Tensor:
-    given = (x, low, high)
-    used = [operand("clip", t, dtype, x.device) for t in given]
+def _between(x: Tensor, low: Operand, high: Operand, dtype: DType) -> Tensor:
+    used = [operand("clip", t, dtype, x.device) for t in (x, low, high)]
     shape = broadcast_shapes(*[t.shape for t in used])
-    numbers = tuple(not isinstance(t, Tensor) for t in given)
-    if any(not number and t is not u for t, u, number in zip(given, used, numbers, strict=True)):
-        key = None
     out, inputs = empty(shape, dtype, x.device), [broadcast(t, shape) for t in used]
-    return elementwise(f"clip_{dtype.short}", out, inputs, key=key, fixed=numbers)
+    return elementwise(f"clip_{dtype.short}", out, inputs)
 
 
 def positive(x: Tensor, /) -> Tensor:
@@ -61,15 +53,12 @@ def positive(x: Tensor, /) -> Tensor:
     return duplicate(_number("positive", x))
 
 
+@planned
 def conj(x: Tensor, /) -> Tensor:
     """The values with the other sign of the imaginary part; a copy of real ones. Raises DTypeError for bool."""
     if not _number("conj", x).dtype.is_complex:
         return duplicate(x)
-    key = ("conj", x.kind)
-    launch = found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
-    return elementwise(f"uconj_{x.dtype.short}", empty(x.shape, x.dtype, x.device), (x,), key=key)
+    return elementwise(f"uconj_{x.dtype.short}", empty(x.shape, x.dtype, x.device), (x,))
 
 
 def real(x: Tensor, /) -> Tensor:
@@ -102,23 +91,22 @@ def _triangle(operation: str, x: Tensor, k: int, *, below: bool) -> Tensor:
     if as_tensor(operation, x).ndim < 2:
         raise ShapeError(f"{operation}: {x.ndim} dimensions; it takes two or more")
     diagonal = normal_integer(k, operation, "k")
-    key = (operation, diagonal, x.kind)
-    launch = found(key)
-    if launch is not None:
-        return launch.run(x.device, x.address)
+    return _zeroed(x, diagonal, below)
+
+
+@planned
+def _zeroed(x: Tensor, diagonal: int, below: bool) -> Tensor:
     out, bits = empty(x.shape, x.dtype, x.device), words(x)
     if not bits.size:
         return out
     rows, columns = x.shape[-2:]
     here, itemsize = context(x.device), bits.dtype.itemsize
     chosen = here.kernel(x.device, f"triangle_u{8 * itemsize}")
-    before = (
-        bits.size, *strided(bits.shape, bits), rows, columns, bits.size // x.size, max(-rows, min(diagonal, columns)),
-        below,
-    )  # fmt: skip
     packs = x.is_contiguous and columns % plans.pack_width(itemsize) == 0
     access = itemsize if packs else plans.VECTOR_BYTES
     plan = here.plan(plans.elementwise, bits.size, (access, access, access))
-    chosen.run(plan, *before, bits.address, out.address)
-    chosen.keep(key, plan, out, before)
+    chosen.run(
+        plan, bits.size, *strided(bits.shape, bits), rows, columns, bits.size // x.size,
+        max(-rows, min(diagonal, columns)), below, bits.address, out.address,
+    )  # fmt: skip
     return out

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from rocmkern.dtypes import float32
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_conv
 from rocmkern.layout import made, normal_integer
@@ -14,14 +15,13 @@ from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype, same_device
 from rocmkern.ops.launch import context, empty, kernel, layout_info
 from rocmkern.ops.manipulation import reshape
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add
 from rocmkern.tensor import Tensor
 
 Pair = int | tuple[int, int]
 
 
-@recorded
+@planned
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -60,7 +60,7 @@ def conv2d(
     return _as_given(result if shift is None else add(result, reshape(shift, (-1, 1, 1))), x)
 
 
-@recorded
+@planned
 def conv_transpose2d(
     x: Tensor,
     weight: Tensor,
@@ -95,7 +95,7 @@ def conv_transpose2d(
     return _as_given(result, x)
 
 
-@recorded
+@planned
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -115,7 +115,7 @@ def conv1d(
     return _as_signal(result)
 
 
-@recorded
+@planned
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -142,7 +142,7 @@ def conv_transpose1d(
     return _as_signal(result)
 
 
-@recorded
+@planned
 def avg_pool2d(
     x: Tensor,
     window: Pair,
@@ -161,7 +161,7 @@ def avg_pool2d(
     return _pooled("avg_pool2d", x, window, stride, padding, 1, ceil_mode, count_include_pad)
 
 
-@recorded
+@planned
 def max_pool2d(
     x: Tensor,
     window: Pair,
@@ -180,7 +180,7 @@ def max_pool2d(
     return _pooled("max_pool2d", x, window, stride, padding, dilation, ceil_mode, False)
 
 
-@recorded
+@planned
 def interpolate(x: Tensor, size: Pair, /, *, mode: str = "nearest", align_corners: bool = False) -> Tensor:
     """Images resampled to a height and width, "nearest" or "bilinear"."""
     size = _pair("interpolate", size)

@@ -13,6 +13,8 @@ import numpy as np
 from rocmkern import dlpack
 from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.engine.draft import clear, constant
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ExchangeError, ScalarRangeError, ShapeError
 from rocmkern.kernels import plans
 from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_integer, normal_shape
@@ -22,9 +24,6 @@ from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
-from rocmkern.ops.prepared import found, number_key
-from rocmkern.ops.recorded import recorded
-from rocmkern.ops.recording import thread
 from rocmkern.ops.rows_binary import add, floor_divide, multiply
 from rocmkern.ops.rows_unary import floor
 from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
@@ -42,6 +41,7 @@ def upload(values: np.ndarray[Any, Any], device: Device) -> Tensor:
     memory = device.alloc(host.nbytes)
     if host.nbytes:
         memory.copy_from_host(host)
+    constant(memory)
     return Tensor(memory, dtype, contiguous(values.shape), device)
 
 
@@ -166,9 +166,7 @@ def zeros(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = 
     wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     result = uninitialised(normal_shape(shape, "zeros"), wanted, open_device(device))
     if result.size:
-        if thread.recording is not None:
-            thread.recording.clears(result.address, result.nbytes)
-        result.device.driver.fill(result.address, 0, result.nbytes, 0)
+        clear(result)
     return result
 
 
@@ -196,23 +194,17 @@ def full(
         return duplicate(broadcast(one, normal_shape(shape, "full")))
     if isinstance(fill_value, complex):
         raise DTypeError(f"full: {fill_value!r} for dtype {wanted}; use a complex dtype")
-    lengths, place, number = normal_shape(shape, "full"), open_device(device), number_key(fill_value)
-    key = ("full", place._driver, wanted, lengths, number)
-    launch = None if number is None else found(key)
-    if launch is not None:
-        return launch.run(place)
-    result = uninitialised(lengths, wanted, place)
+    return _filled(open_device(device), normal_shape(shape, "full"), fill_value, wanted)
+
+
+@planned
+def _filled(device: Device, shape: Shape, value: Real, dtype: DType) -> Tensor:
+    result = uninitialised(shape, dtype, device)
     if result.size:
-        short = "u8" if wanted is bool_ else wanted.short
-        value = encode(bool(fill_value) if wanted is bool_ else fill_value, wanted)
-        here = context(place)
-        plan, kernel = (
-            here.plan(plans.elementwise, result.size, (wanted.itemsize,)),
-            here.kernel(place, f"fill_{short}"),
-        )
-        kernel.run(plan, result.address, value, result.size)
-        if number is not None:
-            kernel.keep(key, plan, result, (), after=(value, result.size))
+        short = "u8" if dtype is bool_ else dtype.short
+        encoded, here = encode(bool(value) if dtype is bool_ else value, dtype), context(device)
+        plan = here.plan(plans.elementwise, result.size, (dtype.itemsize,))
+        here.kernel(device, f"fill_{short}").run(plan, result.address, encoded, result.size)
     return result
 
 
@@ -376,7 +368,7 @@ def eye(
     return result
 
 
-@recorded
+@planned
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate tensors of one-dimensional ones; "xy" swaps the first two axes, "ij" does not."""
     if indexing not in ("xy", "ij"):

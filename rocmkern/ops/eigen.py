@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from rocmkern.dtypes import complex64, complex128, int64, part_of
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_eigen
 from rocmkern.layout import Shape
@@ -23,7 +24,6 @@ from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import concat, expand_dims, squeeze
 from rocmkern.ops.matrices import adjoint, largest, matrices, square_matrices, vector_norm
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import max, min, sum
 from rocmkern.ops.rows_binary import divide, greater, multiply
 from rocmkern.tensor import Operand, Tensor
@@ -62,7 +62,7 @@ _LONG: Final = 64
 _WIDE: Final = 16
 
 
-@recorded
+@planned
 def eigh(x: Tensor, /) -> EighResult:
     """The real eigenvalues of Hermitian matrices, ascending, and orthonormal eigenvectors as columns.
 
@@ -73,7 +73,7 @@ def eigh(x: Tensor, /) -> EighResult:
     return EighResult(_hermitian("eigh", a, vectors), vectors)
 
 
-@recorded
+@planned
 def eigvalsh(x: Tensor, /) -> Tensor:
     """The real eigenvalues of Hermitian matrices, ascending; the lower triangle alone is read.
 
@@ -104,7 +104,7 @@ def _address(x: Tensor | None) -> int:
     return 0 if x is None else x.address
 
 
-@recorded
+@planned
 def eig(x: Tensor, /) -> EigResult:
     """The complex eigenvalues of square matrices in no order, and eigenvectors of length 1 as columns.
 
@@ -119,7 +119,7 @@ def eig(x: Tensor, /) -> EigResult:
     return EigResult(values, cast(vectors, values.dtype))
 
 
-@recorded
+@planned
 def eigvals(x: Tensor, /) -> Tensor:
     """The complex eigenvalues of square matrices in no order.
 
@@ -148,7 +148,7 @@ def _general(operation: str, a: Tensor, vectors: Tensor | None) -> Tensor:
     return cast(values, complex64 if part_of(a.dtype).itemsize == 4 else complex128)
 
 
-@recorded
+@planned
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """Matrices as U·diag(S)·Vh with orthonormal columns in U and rows in Vh, and real S descending.
 
@@ -192,7 +192,7 @@ def _triangular_first(a: Tensor, full_matrices: bool, given: Shape) -> SVDResult
     return SVDResult(concat([matmul(first, u), rest], axis=-1), s, vh)
 
 
-@recorded
+@planned
 def svdvals(x: Tensor, /) -> Tensor:
     """The singular values of matrices, descending.
 
@@ -228,7 +228,7 @@ def _singular(
     return values
 
 
-@recorded
+@planned
 def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     """The pseudo-inverses of matrices, in which singular values up to `rtol` times the largest count as zero.
 
@@ -244,7 +244,7 @@ def pinv(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     return matmul(multiply(adjoint(vh), cast(expand_dims(inverses, axis=-2), vh.dtype)), adjoint(u))
 
 
-@recorded
+@planned
 def matrix_rank(x: Tensor, /, *, rtol: Operand | None = None) -> Tensor:
     """How many singular values of each matrix lie above `rtol` times the largest, as int64.
 
@@ -285,7 +285,7 @@ _BY_SUMS: Final[dict[object, tuple[int, Callable[..., Tensor]]]] = {
 _BY_VALUES: Final[dict[object, Callable[..., Tensor]]] = {2: largest, -2: min, "nuc": sum}
 
 
-@recorded
+@planned
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
     """The norms of matrices: "fro" of all elements, ±1 of the columns' sums of magnitudes the largest or smallest, ±inf
     of the rows', ±2 of the singular values, "nuc" their sum.

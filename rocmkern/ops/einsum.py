@@ -7,13 +7,13 @@ from math import prod
 from attrs import frozen
 
 from rocmkern.dtypes import bool_
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Layout
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.elementwise import as_tensor, device_and_dtype
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, reshape
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_binary import multiply
 from rocmkern.tensor import Tensor
@@ -21,7 +21,7 @@ from rocmkern.tensor import Tensor
 Label = str | int  # an axis by its letter; one of an ellipsis by its place from the right, -1, -2, …
 
 
-@recorded
+@planned
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     """The sums of products over the axes whose letters the result lacks: `"ij,jk->ik"` is a matrix product.
 

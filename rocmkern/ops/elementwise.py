@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from rocmkern.dtypes import DType, bool_, float64, part_of
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels.families.special import TRUTHS
 from rocmkern.layout import Shape, broadcast_layout, broadcast_shapes
@@ -17,7 +18,6 @@ from rocmkern.ops.casting import cast, scalar_tensor
 from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts
-from rocmkern.ops.prepared import Key, found, number_key
 from rocmkern.promotion import (
     DEFAULT_FLOAT,
     Real,
@@ -118,15 +118,6 @@ def unary(
     row = ROWS[name] = Row(name, kernel, accepts, given, 1, doc, of_integers, of_bool, of_complex or by_parts, by_parts)
 
     def operation(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
-        key: Key | None = None
-        if isinstance(x, Tensor):
-            key = (name, x._kind or x.kind)
-            launch = found(key)
-            if launch is not None:
-                if out is None:
-                    return launch.run(x.device, x.address)
-                if launch.fits(out, x):
-                    return launch.into(out, x.address)
         dtype = working_dtype(row, as_tensor(row.name, x).dtype)
         if row.accepts == "test" and not (dtype.is_float or dtype.is_complex):
             return finish(row.name, filled(x, bool(row.of_integers)), out)
@@ -138,11 +129,11 @@ def unary(
             return operation(cast(x, dtype), out=out)
         target = destination(out, x.shape, result_dtype(row, dtype), x.device, x)
         stem = row.of_bool if row.of_bool and dtype is bool_ else row.kernel
-        elementwise(f"{stem}_{dtype.short}", target, (x,), key=key)
+        elementwise(f"{stem}_{dtype.short}", target, (x,))
         return finish(row.name, target, out)
 
     named(operation, name, doc)
-    return operation
+    return planned(operation)
 
 
 def binary(
@@ -153,49 +144,32 @@ def binary(
     row = ROWS[name] = Row(name, kernel, accepts, given, 2, doc, of_complex=of_complex)
 
     def operation(x1: Operand, x2: Operand, /, *, out: Tensor | None = None) -> Tensor:
-        key: Key | None = None
-        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
-            key = (name, x1._kind or x1.kind, x2._kind or x2.kind)
-            launch = found(key)
-            if launch is not None:
-                if out is None:
-                    return launch.run(x1.device, x1.address, x2.address)
-                if launch.fits(out, x1, x2):
-                    return launch.into(out, x1.address, x2.address)
-        else:
-            x = x1 if isinstance(x1, Tensor) else x2
-            key = _number_key(name, x1, x2)
-            launch = None if key is None else found(key)
-            if launch is not None and isinstance(x, Tensor):
-                if out is None:
-                    return launch.run(x.device, x.address)
-                if launch.fits(out, x):
-                    return launch.into(out, x.address)
+        if not isinstance(x1, Tensor) or not isinstance(x2, Tensor):
             question = same_question(name, x1, x2)
             if isinstance(question, bool):
+                x = x1 if isinstance(x1, Tensor) else x2
                 return finish(name, filled(as_tensor(name, x), question), out)
             if question is not None:
                 return operation(*question, out=out)
         device, common = device_and_dtype(row.name, x1, x2)
         dtype = working_dtype(row, common)
-        by_truth = _by_truth(name, x1, x2, out, key)
+        by_truth = _by_truth(name, x1, x2, out)
         if by_truth is not None:
             return finish(name, by_truth, out)
         if any(isinstance(x, Tensor) and x.dtype is not dtype for x in (x1, x2)):
             return operation(*[cast(x, dtype) if isinstance(x, Tensor) else x for x in (x1, x2)], out=out)
-        by_number = _with_number(name, _plain(x1), _plain(x2), dtype, out, key)
+        by_number = _with_number(name, _plain(x1), _plain(x2), dtype, out)
         if by_number is not None:
             return finish(name, by_number, out)
         left, right = operand(row.name, x1, dtype, device), operand(row.name, x2, dtype, device)
         shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
         target = destination(out, shape, result_dtype(row, dtype), device, left, right)
         operands = (broadcast(left, shape), broadcast(right, shape))
-        fixed = (left is not x1, right is not x2)
-        elementwise(f"{row.kernel}_{dtype.short}", target, operands, key=key, fixed=fixed)
+        elementwise(f"{row.kernel}_{dtype.short}", target, operands)
         return finish(row.name, target, out)
 
     named(operation, name, doc)
-    return operation
+    return planned(operation)
 
 
 # What affine takes for x + c, x − c and x · c, the numbers by value: (mul, add), where adding `nothing` changes no sum.
@@ -208,24 +182,16 @@ _COMMUTES: Final = ("add", "multiply")
 _WIDEST_TRUTH: Final = 8  # bytes of an element that logical_* take
 
 
-def _number_key(name: str, x1: Operand, x2: Operand) -> Key | None:
-    """What a launch of a tensor and a number is kept under; None where there can't be one."""
-    x, number = (x1, number_key(x2)) if isinstance(x1, Tensor) else (x2, number_key(x1))
-    if number is None or not isinstance(x, Tensor):
-        return None
-    return (name, x is x1, number, x.kind)
-
-
 def _plain(x: Operand) -> Tensor | Scalar:
     return x if isinstance(x, Tensor) else python_number(x)
 
 
 def _with_number(
-    name: str, x1: Tensor | Scalar, x2: Tensor | Scalar, dtype: DType, out: Tensor | None, key: Key | None
+    name: str, x1: Tensor | Scalar, x2: Tensor | Scalar, dtype: DType, out: Tensor | None
 ) -> Tensor | None:
     """The operation as one kernel of one operand where the other is a number; None where it can't be."""
     if name == "pow":
-        return _to_number(x1, x2, dtype, out, key)
+        return _to_number(x1, x2, dtype, out)
     if name not in _AFFINE:
         return None
     x, number = (x2, x1) if name in _COMMUTES and not isinstance(x1, Tensor) else (x1, x2)
@@ -234,12 +200,10 @@ def _with_number(
     check_range(number, dtype, name)
     target = destination(out, x.shape, dtype, x.device, x)
     scalars = tuple(_encoded(v, dtype) for v in _AFFINE[name](number, -0.0 if dtype.is_float else 0))
-    return elementwise(f"affine_{dtype.short}", target, (x,), after=scalars, key=key)
+    return elementwise(f"affine_{dtype.short}", target, (x,), after=scalars)
 
 
-def _to_number(
-    x: Tensor | Scalar, exponent: Tensor | Scalar, dtype: DType, out: Tensor | None, key: Key | None
-) -> Tensor | None:
+def _to_number(x: Tensor | Scalar, exponent: Tensor | Scalar, dtype: DType, out: Tensor | None) -> Tensor | None:
     """A power of floats, or the square of integers; None for others."""
     if not isinstance(x, Tensor) or isinstance(exponent, Tensor | complex) or dtype.is_complex:
         return None
@@ -248,10 +212,10 @@ def _to_number(
     check_range(exponent, dtype, "pow")
     target = destination(out, x.shape, dtype, x.device, x)
     stem, scalars = ("upowf", (_encoded(exponent, dtype),)) if dtype.is_float else ("usqr", ())
-    return elementwise(f"{stem}_{dtype.short}", target, (x,), *scalars, key=key)
+    return elementwise(f"{stem}_{dtype.short}", target, (x,), *scalars)
 
 
-def _by_truth(name: str, x1: Operand, x2: Operand, out: Tensor | None, key: Key | None) -> Tensor | None:
+def _by_truth(name: str, x1: Operand, x2: Operand, out: Tensor | None) -> Tensor | None:
     """The truth of two operands as one kernel; None for bool and for what is to be cast to it, as sizes differ."""
     tensors = [x for x in (x1, x2) if isinstance(x, Tensor)]
     dtype, device = tensors[0].dtype, tensors[0].device
@@ -262,8 +226,8 @@ def _by_truth(name: str, x1: Operand, x2: Operand, out: Tensor | None, key: Key 
     shape = left.shape if left.shape == right.shape else broadcast_shapes(left.shape, right.shape)
     target = destination(out, shape, bool_, device, left, right)
     truth = TRUTHS[name], left.dtype.nonzero_bits, right.dtype.nonzero_bits
-    operands, fixed = (broadcast(left, shape), broadcast(right, shape)), (left is not x1, right is not x2)
-    return elementwise(f"logical_u{dtype.bits}", target, operands, *truth, key=key, fixed=fixed)
+    operands = (broadcast(left, shape), broadcast(right, shape))
+    return elementwise(f"logical_u{dtype.bits}", target, operands, *truth)
 
 
 def _encoded(value: Real, dtype: DType) -> bool | int | float | bytes:

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 from attrs import frozen
 
 from rocmkern.dtypes import int32, part_of
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_linalg
 from rocmkern.kernels.plans import LaunchPlan
@@ -27,7 +28,6 @@ from rocmkern.ops.manipulation import matrix_transpose, reshape
 from rocmkern.ops.matrices import adjoint, diagonal, factored_floats, matrices, square_matrices
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_unary import reciprocal
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
@@ -161,7 +161,7 @@ def _factored(operation: str, a: Tensor) -> LU:
     return found[0]
 
 
-@recorded
+@planned
 def inv(x: Tensor, /) -> Tensor:
     """The inverses of matrices. Raises LinAlgError (a ValueError) for a singular one."""
     a = square_matrices("inv", x)
@@ -177,7 +177,7 @@ def inv(x: Tensor, /) -> Tensor:
     return reshape(result, a.shape)
 
 
-@recorded
+@planned
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The X of x1·X = x2: of a vector x2 a vector, else of matrices; the batches of both broadcast.
 
@@ -232,19 +232,19 @@ def _determinant(operation: str, x: Tensor, *, logarithm: bool) -> tuple[Tensor,
     return results
 
 
-@recorded
+@planned
 def det(x: Tensor, /) -> Tensor:
     """The determinants of matrices; 0 of singular ones."""
     return _determinant("det", x, logarithm=False)[0]
 
 
-@recorded
+@planned
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """The determinants' signs and the logarithms of their sizes, which don't overflow; 0 and −inf of singular ones."""
     return SlogdetResult(*_determinant("slogdet", x, logarithm=True))
 
 
-@recorded
+@planned
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The lower triangular L with x = L·Lᴴ, or its Lᴴ; read are the lower triangles only.
 
@@ -274,7 +274,7 @@ def _cholesky(a: Tensor, status: int) -> None:
             _subtract_product(_block(a, rest, rest), below, adjoint(below))
 
 
-@recorded
+@planned
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R with x = Q·R; "complete" has a square Q.
 
@@ -366,7 +366,7 @@ def _in_one(made: Reflections) -> ReflectionsInOne:
     return ReflectionsInOne(v, transposed, inverse)
 
 
-@recorded
+@planned
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """The matrices multiplied with themselves n times: the identity for 0, powers of the inverse below."""
     times = normal_integer(n, "matrix_power", "power")

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from rocmkern.dtypes import DType, bool_, float64, int64, part_of
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, broadcast_shapes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import fused
@@ -23,7 +24,6 @@ from rocmkern.ops.linear import matmul, tensordot
 from rocmkern.ops.manipulation import permute_dims, reshape, stack
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts, words
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import all, as_floats, max, min
 from rocmkern.ops.rows_binary import add, equal, multiply
 from rocmkern.ops.rows_unary import isnan
@@ -91,7 +91,7 @@ def _at_least(low: int, high: int) -> int:
     return high if high > low else low
 
 
-@recorded
+@planned
 def pad(
     x: Tensor,
     width: int | Sequence[int] | Sequence[Sequence[int]],
@@ -150,7 +150,7 @@ def _widths(width: int | Sequence[int] | Sequence[Sequence[int]], ndim: int) -> 
     return [(p[0], p[1]) for p in result]
 
 
-@recorded
+@planned
 def isclose(x1: Tensor, x2: Operand, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> Tensor:
     """Whether |x1 - x2| ≤ atol + rtol·|x2|, elementwise; infinities are close to their equals only."""
     device, common = device_and_dtype("isclose", as_tensor("isclose", x1), x2)
@@ -186,7 +186,7 @@ def _holds(truth: Tensor) -> bool:
     return bool(truth.numpy().all() if are_few(truth.size) else all(truth))
 
 
-@recorded
+@planned
 def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """The values with NaN replaced, and infinities, by default by the dtype's largest and lowest number.
 
@@ -207,13 +207,13 @@ def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, n
     return elementwise(f"nan_to_num_{dtype.short}", empty(x.shape, dtype, x.device), (x,), *numbers)
 
 
-@recorded
+@planned
 def median(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32."""
     return quantiles("median", x, 0.5, 1, axis, keepdims)
 
 
-@recorded
+@planned
 def quantile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The value below which a share q (0..1) of those along axes lies, linear between neighbours.
 
@@ -293,7 +293,7 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     return index_add(zeros((length,), dtype=counted.dtype, device=x.device), cast(x, int64), counted)
 
 
-@recorded
+@planned
 def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
     """NumPy's dot: the product of vectors and matrices, of more axes over the last of x1 and the second to last of x2;
     with a tensor of no axes the elementwise product.
@@ -305,7 +305,7 @@ def dot(x1: Tensor, x2: Tensor, /) -> Tensor:
     return tensordot(x1, x2, axes=((-1,), (-2 if x2.ndim > 1 else -1,)))
 
 
-@recorded
+@planned
 def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The sums of products over the last axes of both; with a tensor of no axes the elementwise product."""
     if not as_tensor("inner", x1).ndim or not as_tensor("inner", x2).ndim:
@@ -313,7 +313,7 @@ def inner(x1: Tensor, x2: Tensor, /) -> Tensor:
     return tensordot(x1, x2, axes=((-1,), (-1,)))
 
 
-@recorded
+@planned
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The Kronecker product: for each element of x1 a copy of x2 times it; fewer axes get more in front."""
     ndim = _at_least(as_tensor("kron", x1).ndim, as_tensor("kron", x2).ndim)

@@ -10,13 +10,13 @@ import numpy as np
 
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, listed, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import upload
 from rocmkern.ops.elementwise import as_tensor, real_float
 from rocmkern.ops.manipulation import roll
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.transforms import Along, Kind, along, as_spectrum, at_once, complex_of
 from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.runtime.device import DeviceLike, open_device
@@ -27,7 +27,7 @@ _NORMS: Final = ("backward", "ortho", "forward")
 _TOO_LONG: Final = 1 << 48
 
 
-@recorded
+@planned
 def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The transform along an axis, cut or filled with zeros to n elements; real values are complex ones without an
     imaginary part.
@@ -35,19 +35,19 @@ def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     return _one("fft", x, n, axis, norm, "complex")
 
 
-@recorded
+@planned
 def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of fft."""
     return _one("ifft", x, n, axis, norm, "complex", inverse=True)
 
 
-@recorded
+@planned
 def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The first n//2+1 elements of the transform of real values; the others are their conjugates."""
     return _one("rfft", _real("rfft", x), n, axis, norm, "to_half")
 
 
-@recorded
+@planned
 def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of rfft: n real values, by default 2·(m-1) from m elements. An imaginary part of the first element
     counts for nothing, nor does one of the last where n is even.
@@ -55,19 +55,19 @@ def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "back
     return _one("irfft", x, n, axis, norm, "from_half", inverse=True)
 
 
-@recorded
+@planned
 def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The n real values that a row transforms to whose second half is the conjugate of the first, the one given."""
     return _one("hfft", x, n, axis, norm, "from_half")
 
 
-@recorded
+@planned
 def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """The inverse of hfft: the first n//2+1 elements."""
     return _one("ihfft", _real("ihfft", x), n, axis, norm, "to_half", inverse=True)
 
 
-@recorded
+@planned
 def fftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -75,7 +75,7 @@ def fftn(
     return _every("fftn", x, s, axes, norm, inverse=False)
 
 
-@recorded
+@planned
 def ifftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -83,7 +83,7 @@ def ifftn(
     return _every("ifftn", x, s, axes, norm, inverse=True)
 
 
-@recorded
+@planned
 def rfftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -92,7 +92,7 @@ def rfftn(
     return _axes("rfftn", spectrum, _lengths("rfftn", x, s, axes, at_least=1), norm, "to_half", inverse=False)
 
 
-@recorded
+@planned
 def irfftn(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
@@ -101,7 +101,7 @@ def irfftn(
     return _axes("irfftn", spectrum, _lengths("irfftn", x, s, axes, at_least=1), norm, "from_half", inverse=True)
 
 
-@recorded
+@planned
 def fft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -109,7 +109,7 @@ def fft2(
     return fftn(x, s=s, axes=axes, norm=norm)
 
 
-@recorded
+@planned
 def ifft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -117,7 +117,7 @@ def ifft2(
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
-@recorded
+@planned
 def rfft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -125,7 +125,7 @@ def rfft2(
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
-@recorded
+@planned
 def irfft2(
     x: Tensor, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
@@ -146,13 +146,13 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DType | None = None, device: D
     return _frequencies("rfftfreq", np.arange(length // 2 + 1), d, dtype, device, n=length)
 
 
-@recorded
+@planned
 def fftshift(x: Tensor, /, axes: Axes = None) -> Tensor:
     """The halves of axes exchanged, by default of all, so that the frequency 0 is in the middle."""
     return _shifted("fftshift", x, axes, 1)
 
 
-@recorded
+@planned
 def ifftshift(x: Tensor, /, axes: Axes = None) -> Tensor:
     """The inverse of fftshift, from which it differs for odd lengths."""
     return _shifted("ifftshift", x, axes, -1)

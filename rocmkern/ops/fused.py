@@ -9,6 +9,8 @@ from typing import Final
 from attrs import Factory, evolve, field, frozen
 
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
+from rocmkern.engine.draft import needs_host
+from rocmkern.engine.operation import planned
 from rocmkern.kernels import plans, plans_rows, plans_sort
 from rocmkern.kernels.families.fused import MOST_IN_ORDER, MOST_KEYS, MOST_UNIQUE
 from rocmkern.kernels.families.reduce import FLOATS
@@ -18,7 +20,6 @@ from rocmkern.ops.elementwise import same_device
 from rocmkern.ops.faults import under_check
 from rocmkern.ops.launch import Kernel, context, empty, encode, kernel, layout_info, word
 from rocmkern.ops.parts import from_words, words
-from rocmkern.ops.recorded import recorded
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
@@ -312,7 +313,7 @@ def nonzero(x: Tensor, *, flat: bool) -> Tensor | None:
     return Tensor(room.memory, int64, made((axes, _number_behind(room)), (x.size, 1)), x.device)
 
 
-@recorded
+@planned
 def _coordinates(x: Tensor, flat: bool) -> Tensor:
     """Room for all coordinates with those that there are, and their number behind it."""
     room, total = _with_number(x.device, 8 * (1 if flat else x.ndim) * x.size)
@@ -325,6 +326,7 @@ def _coordinates(x: Tensor, flat: bool) -> Tensor:
 
 def number_at(device: Device, address: int) -> int:
     """What a kernel has counted."""
+    needs_host()
     answer = bytearray(8)
     device.driver.copy_to_host(memoryview(answer), address, 0)
     device.settle()
@@ -350,7 +352,7 @@ def select_true(x: Tensor, mask: Tensor) -> Tensor | None:
     return Tensor(room.memory, x.dtype, contiguous((_number_behind(room), *x.shape[mask.ndim :])), x.device)
 
 
-@recorded
+@planned
 def _chosen(values: Tensor, mask: Tensor) -> Tensor:
     source, chosen = packed(values), packed(mask)
     room, total = _with_number(source.device, source.nbytes)
@@ -394,7 +396,7 @@ def _has_unique(x: Tensor) -> bool:
     return 0 < x.size <= MOST_UNIQUE
 
 
-@recorded
+@planned
 def _distinct(x: Tensor, told: bool) -> tuple[Tensor, ...]:
     """Room with the values, their number behind it, and where wanted the indices, the inverse and the counts."""
     source, device = packed(x), x.device

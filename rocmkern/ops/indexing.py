@@ -8,12 +8,13 @@ from typing import Final, overload
 import numpy as np
 
 from rocmkern.dtypes import bool_, complex128, int64
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentError, DTypeError, ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.families.ternary import CONDITIONS
 from rocmkern.kernels.plans import BLOCK
-from rocmkern.layout import Shape, broadcast_shapes, contiguous, made, normal_axis, normal_integer
-from rocmkern.ops import fused, prepared
+from rocmkern.layout import broadcast_shapes, contiguous, made, normal_axis, normal_integer
+from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, upload
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
@@ -21,8 +22,6 @@ from rocmkern.ops.faults import checked_ids, under_check
 from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, strided, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
 from rocmkern.ops.parts import beside_words, from_words, words
-from rocmkern.ops.prepared import Key, number_key
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.reduction import min as lowest
 from rocmkern.ops.rows_binary import equal
@@ -84,17 +83,11 @@ def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = Non
         if x1 is not x2:
             raise ArgumentError("where: one value of two; give what stands where the condition is false too, or none")
         return nonzero(condition)
-    key = ternary_key("where", condition, x1, x2)
-    if key is not None:
-        launch = prepared.found(key)
-        if launch is not None:
-            return launch.run(condition.device, *[t.address for t in (condition, x1, x2) if isinstance(t, Tensor)])
     return _where(condition, x1, x2)
 
 
-@recorded
+@planned
 def _where(condition: Tensor, x1: Operand, x2: Operand) -> Tensor:
-    key = ternary_key("where", condition, x1, x2)
     truth = condition if as_tensor("where", condition).dtype in CONDITIONS else cast(condition, bool_)
     dtype = common_dtype(x.dtype if isinstance(x, Tensor) else x for x in (x1, x2))
     left, right = operand("where", x1, dtype, truth.device), operand("where", x2, dtype, truth.device)
@@ -102,28 +95,11 @@ def _where(condition: Tensor, x1: Operand, x2: Operand) -> Tensor:
     out, mask = empty(shape, dtype, truth.device), beside_words(broadcast(truth, shape), dtype)
     choices = [words(broadcast(t, shape)) for t in (left, right)]
     target = words(out)
-    pairs = ((truth, condition), (left, x1), (right, x2))
-    if dtype.is_complex or any(isinstance(given, Tensor) and used is not given for used, given in pairs):
-        key = None
-    fixed = tuple(not isinstance(given, Tensor) for _, given in pairs)
-    elementwise(f"where_{truth.dtype.short}_{target.dtype.short}", target, (mask, *choices), key=key, fixed=fixed)
+    elementwise(f"where_{truth.dtype.short}_{target.dtype.short}", target, (mask, *choices))
     return out
 
 
-def ternary_key(name: str, first: Tensor, x1: Operand, x2: Operand) -> Key | None:
-    """What a launch is kept under; None where there can't be one, as of a number ahead of a tensor."""
-    if not isinstance(first, Tensor) or (isinstance(x2, Tensor) and not isinstance(x1, Tensor)):
-        return None
-    key: list[object] = [name]
-    for t in (first, x1, x2):
-        part = t.kind if isinstance(t, Tensor) else number_key(t)
-        if part is None:
-            return None
-        key.append(part)
-    return tuple(key)
-
-
-@recorded
+@planned
 def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
     """The slices of an axis that the indices name; negative ones count from the end.
 
@@ -135,7 +111,7 @@ def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
     return slices_at(x, index_tensor("take", indices), at, "take")
 
 
-@recorded
+@planned
 def slices_at(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
     """The slices of an axis at ids, which are checked and whose axes take its place."""
     same_device(operation, x.device, ids)
@@ -145,10 +121,10 @@ def slices_at(x: Tensor, ids: Tensor, axis: int, operation: str) -> Tensor:
     length = x.shape[axis]
     if not ids.size or not x.size:
         return select(x, checked_ids(ids, length, axis, operation), axis)
-    return under_check(ids, length, axis, operation, lambda status: select(x, ids, axis, status))
+    return under_check(ids, length, axis, operation, lambda status: _selected(x, ids, axis, status))
 
 
-@recorded
+@planned
 def take_along_axis(x: Tensor, indices: Tensor, /, axis: int = -1) -> Tensor:
     """For each index its value along the axis, the other coordinates being its own; shapes broadcast off the axis."""
     at = normal_axis(axis, as_tensor("take_along_axis", x).ndim, "take_along_axis")
@@ -198,35 +174,30 @@ def index_tensor(operation: str, indices: object) -> Tensor:
     return found
 
 
-def select(x: Tensor, ids: Tensor, axis: int, status: int = 0) -> Tensor:
-    """The slices of an axis at ids, whose axes take its place; without a place for an answer the ids are known to be
-    inside.
-    """
+@planned
+def select(x: Tensor, ids: Tensor, axis: int) -> Tensor:
+    """The slices of an axis at ids that are known to be inside, whose axes take its place."""
+    return _selected(x, ids, axis, 0)
+
+
+def _selected(x: Tensor, ids: Tensor, axis: int, status: int) -> Tensor:
+    """The same, with the address for an answer where the ids are to be checked."""
     same_device("select", x.device, ids)
     if x.dtype.is_complex:
-        return from_words(select(words(x), ids, axis, status), x.dtype)
-    key = ("select", axis, x.device._driver, x.dtype, *_layout(x), ids.dtype, *_layout(ids))
-    launch = prepared.found(key)
-    if launch is not None:
-        return launch.run(x.device, ids.address, x.address, answer=(status,))
+        return from_words(_selected(words(x), ids, axis, status), x.dtype)
     source = packed(x)
     result = empty((*x.shape[:axis], *ids.shape, *x.shape[axis + 1 :]), x.dtype, x.device)
     if result.size:
         left, right = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
         plan = context(x.device).plan(plans_indexing.index_select, left * ids.size, right, x.dtype.itemsize)
-        chosen, sizes = kernel(x.device, f"select_u{x.dtype.bits}"), (left, x.shape[axis], ids.size, right)
-        before = (result.size, *strided(ids.shape, ids), fused.id_type(ids))
-        chosen.run(plan, *before, ids.address, source.address, result.address, *sizes, status)
-        if source is x:
-            chosen.keep(key, plan, result, before, after=sizes)
+        kernel(x.device, f"select_u{x.dtype.bits}").run(
+            plan, result.size, *strided(ids.shape, ids), fused.id_type(ids), ids.address, source.address,
+            result.address, left, x.shape[axis], ids.size, right, status,
+        )  # fmt: skip
     return result
 
 
-def _layout(x: Tensor) -> tuple[Shape, Shape]:
-    return x.layout.shape, x.layout.strides
-
-
-@recorded
+@planned
 def searchsorted(x1: Tensor, x2: Operand, /, side: str = "left", *, sorter: Tensor | None = None) -> Tensor:
     """Where each value of x2 goes into the sorted x1, as int64: before equal values, or after with side="right"."""
     if side not in ("left", "right"):
@@ -272,7 +243,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tens
     return select(x, searched(ends, arange(total, device=x.device), right=True), at)
 
 
-@recorded
+@planned
 def one_hot(x: Tensor, depth: int, /) -> Tensor:
     """For each index a row of `depth` zeros with a one at it, as float32."""
     length = normal_integer(depth, "one_hot", "depth")

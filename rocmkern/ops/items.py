@@ -13,6 +13,8 @@ from attrs import frozen
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import bool_, complex128, int64
+from rocmkern.engine.draft import needs_host
+from rocmkern.engine.operation import planned, writes
 from rocmkern.errors import DTypeError, IndexOutOfRange, ScalarRangeError, ShapeError
 from rocmkern.layout import Layout, Shape, broadcast_shapes, normal_integer
 from rocmkern.ops import fused
@@ -26,7 +28,6 @@ from rocmkern.ops.launch import kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import words
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add, multiply, not_equal
 from rocmkern.ops.sorting import argsort
 from rocmkern.promotion import check_kind, scalar_dtype
@@ -92,7 +93,7 @@ def get_item(x: Tensor, key: Any, /) -> Tensor:
     elif isinstance(key, tuple):
         dtypes = [e.dtype for e in key if isinstance(e, Tensor)]
         if dtypes and bool_ not in dtypes:
-            return _recorded_item(x, key)
+            return _planned_item(x, key)
     return _item(x, key)
 
 
@@ -123,7 +124,7 @@ def _few(selected: Selection) -> Tensor | None:
     return None if led is None else _placed(slices_at(led[0], led[1].ids, 0, "index"), 0, len(shape), selected.place)
 
 
-_recorded_item: Final = recorded(_item)  # of a key without masks, whose true values the host counts
+_planned_item: Final = planned(_item)  # of a key without masks, whose true values the host counts
 
 
 def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
@@ -138,7 +139,7 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
         return
     if isinstance(key, Tensor) and key.dtype is bool_ and key.ndim and key.shape == x.shape[: key.ndim]:
         same_device("index", x.device, key)
-        told = _recorded_true(x, key, source)
+        told = _planned_true(x, key, source)
         if told is not None:
             if told.size:
                 _fit(source, (fused.number_at(x.device, told.address), *x.shape[key.ndim :]))
@@ -146,7 +147,7 @@ def set_item(x: Tensor, key: Any, value: Operand, /) -> None:
     given = key if isinstance(key, tuple) else (key,)
     dtypes = [e.dtype for e in given if isinstance(e, Tensor)]
     if dtypes and bool_ not in dtypes:
-        _recorded_put(x, given, source)
+        _planned_put(x, given, source)
     else:
         _put(x, key, source)
 
@@ -162,8 +163,8 @@ def _put(x: Tensor, key: Any, source: Tensor) -> None:
         _scatter(selected, packed(fitting), unique=selected.unique or source.size == 1)
 
 
-_recorded_true: Final = recorded(fused.write_true)
-_recorded_put: Final = recorded(_put)  # of a key without masks
+_planned_true: Final = writes(0)(fused.write_true)
+_planned_put: Final = writes(0)(_put)  # of a key without masks
 
 
 def _written(selected: Selection, values: Tensor) -> bool:
@@ -385,6 +386,7 @@ def _scatter(selected: Selection, source: Tensor, *, unique: bool) -> None:
     ids = selected.checked()
     if not source.size:
         return
+    needs_host()
     selected.view.device.settle()  # an offset does not tell that its index was outside
     offsets = reshape(packed(_offsets(selected, ids)), -1)
     target, values = selected.view, reshape(source, -1)

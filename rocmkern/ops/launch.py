@@ -16,6 +16,7 @@ from attrs import define, field
 
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.dtypes import DType
+from rocmkern.engine import draft
 from rocmkern.errors import ArgumentRangeError
 from rocmkern.kernels import plans
 from rocmkern.kernels.cache import get_kernel
@@ -24,11 +25,9 @@ from rocmkern.kernels.families.unary import LONG
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.kernels.tunable import Instance
 from rocmkern.layout import Shape, collapse, contiguous
-from rocmkern.ops import prepared, specialized
-from rocmkern.ops.prepared import Key, Prepared
-from rocmkern.ops.recording import LayoutAddress, thread
+from rocmkern.ops import specialized
 from rocmkern.rounding import nearest
-from rocmkern.runtime import Device, Function
+from rocmkern.runtime import Device, DeviceMemory, Function
 from rocmkern.tensor import Tensor
 
 _KEPT: Final = 4096  # plans, layouts
@@ -47,29 +46,10 @@ class Kernel:
         """Launch as planned."""
         if plan.grid[0]:
             try:
-                packed, recording = self.pack(*arguments), thread.recording
+                packed = self.pack(*arguments)
             except PackingError as error:
                 raise ArgumentRangeError(f"{self.function.name}: {error}; a size or a number does not fit") from None
-            if recording is not None:
-                recording.launches(self.function, packed, plan.grid, plan.block)
-            self.function.launch_packed(packed, grid=plan.grid, block=plan.block, early=plan.early)
-
-    def keep(
-        self,
-        key: Key,
-        plan: LaunchPlan,
-        out: Tensor,
-        before: tuple[int | float | bytes, ...],
-        between: tuple[int, ...] = (),
-        after: tuple[int | float | bytes, ...] = (),
-        kept: tuple[Tensor, ...] = (),
-    ) -> None:
-        """Keep a launch as planned that wrote `out`, for operands at other addresses, which stand behind `before`."""
-        layout = contiguous(out.layout.shape)
-        launch = Prepared(
-            self.function, self.pack, plan.grid, plan.block, before, between, after, layout, out.dtype, out.nbytes, kept
-        )  # fmt: skip
-        prepared.keep(key, launch)
+            draft.launch(self.function, packed, plan.grid, plan.block, plan.early)
 
     def __call__(self, units: int, *arguments: int | float | bytes) -> None:
         """Launch a thread for each unit of work, or as many as a grid can have."""
@@ -120,7 +100,7 @@ class _Contexts(local):
 
 
 _contexts = _Contexts()
-_layouts: dict[Driver, dict[Shape, LayoutAddress]] = {}
+_layouts: dict[Driver, dict[Shape, DeviceMemory]] = {}
 atexit.register(_layouts.clear)  # memory goes back while the drivers still work
 
 
@@ -138,7 +118,7 @@ def kernel(device: Device, symbol: str) -> Kernel:
     return context(device).kernel(device, symbol)
 
 
-def layout_info(device: Device, words: Shape) -> LayoutAddress:
+def layout_info(device: Device, words: Shape) -> int:
     """The address of dims and strides in device memory; each layout is uploaded once and kept."""
     table = _layouts.get(device.driver)
     if table is None:
@@ -147,14 +127,11 @@ def layout_info(device: Device, words: Shape) -> LayoutAddress:
     if found is None:
         if len(table) >= _KEPT:
             table.clear()
-        memory = device.alloc(8 * len(words))
-        memory.copy_from_host(array("q", words))
-        found = LayoutAddress(memory.live_address)
-        found.memory = memory
+        found = device.alloc(8 * len(words))
+        found.copy_from_host(array("q", words))
         table[words] = found
-    if thread.recording is not None:
-        thread.recording.keeps(found, found)
-    return found
+    draft.constant(found)
+    return found.live_address
 
 
 def encode(value: bool | int | float, dtype: DType) -> bool | int | float | bytes:
@@ -173,10 +150,7 @@ def word(stride: int) -> int:
 def empty(shape: Shape, dtype: DType, device: Device) -> Tensor:
     """A contiguous tensor of uninitialised memory."""
     layout = contiguous(shape)
-    memory = device.alloc(layout.size * dtype.itemsize)
-    if thread.recording is not None:
-        thread.recording.makes(memory)
-    return Tensor(memory, dtype, layout, device)
+    return Tensor(draft.memory(device, layout.size * dtype.itemsize), dtype, layout, device)
 
 
 def strided(shape: Shape, *tensors: Tensor) -> tuple[int, int]:
@@ -199,13 +173,10 @@ def elementwise(
     inputs: Sequence[Tensor],
     *scalars: int | float | bytes,
     after: tuple[int | float | bytes, ...] = (),
-    key: Key | None = None,
-    fixed: tuple[bool, ...] = (),
 ) -> Tensor:
     """Run `out[i] = f(scalars…, inputs[0][i], …)`; the inputs have `out`'s shape, `out` is contiguous.
 
-    The scalars stand before the pointers in the kernel's arguments, those of `after` behind them. Under a key the
-    launch is kept for the next operation of that key; `fixed` tells which inputs are the same tensors then.
+    The scalars stand before the pointers in the kernel's arguments, those of `after` behind them.
     """
     size = out.layout.size
     if size:
@@ -222,10 +193,5 @@ def elementwise(
             plan = here.plan(plans.strided, dims, strides, itemsizes)
         addresses = [t.address for t in inputs]
         kernel = here.kernel(out.device, symbol)
-        before = (size, num_dims, info, *scalars)
-        kernel.run(plan, *before, *addresses, out.address, *after)
-        if key is not None:
-            kept = tuple(t for t, same in zip(inputs, fixed, strict=False) if same)
-            ahead, behind = ([t.address for t in kept if (t is inputs[0]) is first] for first in (True, False))
-            kernel.keep(key, plan, out, (*before, *ahead), tuple(behind), after, kept)
+        kernel.run(plan, size, num_dims, info, *scalars, *addresses, out.address, *after)
     return out

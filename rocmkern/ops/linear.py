@@ -9,6 +9,7 @@ from typing import Final
 from attrs import frozen
 
 from rocmkern.dtypes import DType, bool_, float32
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_matmul
 from rocmkern.layout import Layout, Shape, broadcast_shapes, collapse, normal_axes, normal_axis, normal_integer
@@ -20,7 +21,6 @@ from rocmkern.ops.launch import context, empty, layout_info, word
 from rocmkern.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_binary import add, multiply, subtract
 from rocmkern.tensor import Tensor
@@ -28,7 +28,7 @@ from rocmkern.tensor import Tensor
 _FEW_PRODUCTS: Final = 4096  # of integers and complex numbers, whose tiles are for many
 
 
-@recorded
+@planned
 def matmul(x1: Tensor, x2: Tensor, /, *, out: Tensor | None = None) -> Tensor:
     """The matrix product; leading axes are batches that broadcast; a vector is a row at left, a column at right.
 
@@ -158,7 +158,7 @@ def _launch_complex(a: Tensor, b: Tensor, batch: Shape, result: Tensor) -> None:
     write(add(of_parts(0, 1), of_parts(1, 0)), part(result, 1))
 
 
-@recorded
+@planned
 def tensordot(x1: Tensor, x2: Tensor, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """The sum of products over pairs of axes: the last `axes` of x1 with the first of x2, or those named."""
     left, right, _ = _operands("tensordot", x1, x2)
@@ -183,7 +183,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, axes: int | tuple[Sequence[int], Sequen
     return reshape(matmul(a, b), (*rows, *columns))
 
 
-@recorded
+@planned
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The sum of products along one axis, whose length must be the same; the others broadcast. Of complex tensors the
     first is conjugated.

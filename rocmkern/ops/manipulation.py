@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.layout import (
     Axes,
@@ -23,7 +24,6 @@ from rocmkern.ops.creation import asarray
 from rocmkern.ops.elementwise import as_tensor, as_tensors, broadcast, device_and_dtype
 from rocmkern.ops.launch import empty
 from rocmkern.ops.movement import write
-from rocmkern.ops.recorded import recorded
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
@@ -127,7 +127,7 @@ def flip(x: Tensor, /, axis: Axes = None) -> Tensor:
     return as_tensor("flip", x).view(x.layout.flip(normal_axes(axis, x.ndim, "flip")))
 
 
-@recorded
+@planned
 def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     """Tensors one after another along an axis; flat ones of all elements where the axis is None."""
     given = as_tensors("concat", arrays)
@@ -146,7 +146,7 @@ def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     return result
 
 
-@recorded
+@planned
 def stack(arrays: Sequence[Tensor], /, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
     given = as_tensors("stack", arrays)
@@ -162,7 +162,7 @@ def unstack(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(x.view(x.layout.narrow(at, i, 1).squeeze((at,))) for i in range(x.shape[at]))
 
 
-@recorded
+@planned
 def roll(x: Tensor, /, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
     """Elements moved along axes, those beyond the end to the front; over the flat tensor where the axis is None."""
     if axis is None:
@@ -183,7 +183,7 @@ def roll(x: Tensor, /, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
     return duplicate(x) if result is x else result
 
 
-@recorded
+@planned
 def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     """The tensor laid side by side with itself that many times along each axis."""
     times = normal_shape(repetitions, "tile")

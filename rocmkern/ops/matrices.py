@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from rocmkern.dtypes import DType
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, Layout, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import small
@@ -23,7 +24,6 @@ from rocmkern.ops.manipulation import (
     squeeze,
 )
 from rocmkern.ops.parts import parts
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import max, min, sum, wide
 from rocmkern.ops.rows import reduced
 from rocmkern.ops.rows_binary import divide, greater, logical_and, multiply, not_equal, pow, subtract
@@ -76,13 +76,13 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     return x.view(Layout(shape, (*x.strides[:-2], row + column), start))
 
 
-@recorded
+@planned
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sums of the matrices' diagonals, in the dtype that `sum` has."""
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
-@recorded
+@planned
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Every product of an element of one vector with one of another: a matrix with a row for each of the first."""
     if as_tensor("outer", x1).ndim != 1 or as_tensor("outer", x2).ndim != 1:
@@ -90,7 +90,7 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     return multiply(expand_dims(x1, axis=1), x2)
 
 
-@recorded
+@planned
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of three elements along an axis; the others broadcast."""
     _, dtype = device_and_dtype("cross", as_tensor("cross", x1), as_tensor("cross", x2))
@@ -115,7 +115,7 @@ def _composed_cross(a: Tensor, b: Tensor) -> Tensor:
     return subtract(multiply(turned(a, 1), turned(b, 2)), multiply(turned(a, 2), turned(b, 1)))
 
 
-@recorded
+@planned
 def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord: int | float = 2) -> Tensor:
     """The norms of vectors along axes, by default of all elements: (Σ|x|^ord)^(1/ord), for ±inf the largest or
     smallest magnitude, for 0 how many elements are other than zero. A real dtype; integers become float32.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt as root
 
 from rocmkern.dtypes import DType, float32
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
@@ -15,7 +16,6 @@ from rocmkern.ops.indexing import gathered, index_tensor, slices_at, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import biased_product, matmul
 from rocmkern.ops.manipulation import expand_dims, matrix_transpose, moveaxis
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import as_floats, mean
 from rocmkern.ops.rows_binary import add, multiply
 from rocmkern.ops.rows_unary import negative
@@ -38,14 +38,14 @@ def _over_rows(name: str, x: Tensor, *before: int | float, after: tuple[int, ...
     return result
 
 
-@recorded
+@planned
 def softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """exp(x) over its sum along an axis, without overflow."""
     values = as_floats("softmax", x)
     return _along("softmax", values, normal_axis(axis, values.ndim, "softmax"))
 
 
-@recorded
+@planned
 def log_softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """The logarithm of softmax, without overflow."""
     values = as_floats("log_softmax", x)
@@ -58,7 +58,7 @@ def _along(op: str, x: Tensor, axis: int, *before: float) -> Tensor:
     return moveaxis(_over_rows(op, moveaxis(x, axis, -1), *before), -1, axis)
 
 
-@recorded
+@planned
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
     """Each row less its mean, over its standard deviation; times weight, plus bias, of the row's length.
 
@@ -71,7 +71,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     )
 
 
-@recorded
+@planned
 def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
     """Each row over the root of its mean square; times weight, of the row's length."""
     values = as_floats("rms_norm", x)
@@ -95,7 +95,7 @@ def _address(t: Tensor | None) -> int:
     return 0 if t is None else t.address
 
 
-@recorded
+@planned
 def elu(x: Tensor, /, *, alpha: float = 1.0) -> Tensor:
     """x above 0, alpha * (exp(x) - 1) below."""
     return _with_param("uelu", as_floats("elu", x), real_float("elu", alpha, "alpha"))
@@ -106,7 +106,7 @@ def _with_param(stem: str, x: Tensor, param: float) -> Tensor:
     return elementwise(f"{stem}_{x.dtype.short}", out, (x,), encode(param, x.dtype))
 
 
-@recorded
+@planned
 def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
     """The rows of a table at the ids. Raises KernelIndexError (an IndexError) for one outside."""
     if as_tensor("embedding", weight).ndim != 2:
@@ -114,7 +114,7 @@ def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
     return slices_at(weight, index_tensor("embedding", ids), 0, "embedding")
 
 
-@recorded
+@planned
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
     """x times the transpose of weight (out, in), plus bias."""
     columns = matrix_transpose(weight)
@@ -128,14 +128,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
     return add(matmul(x, columns), bias)
 
 
-@recorded
+@planned
 def normalize(x: Tensor, /, axis: int = -1, *, eps: float = 1e-12) -> Tensor:
     """Over the Euclidean length along an axis, at least eps."""
     values = as_floats("normalize", x)
     return _along("unit", values, normal_axis(axis, values.ndim, "normalize"), real_float("normalize", eps, "eps"))
 
 
-@recorded
+@planned
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, /, *, scale: float | None = None
 ) -> Tensor:
@@ -166,7 +166,7 @@ def _additive(mask: Tensor, dtype: DType) -> Tensor:
     return cast(where(mask, 0.0, float("-inf")) if mask.dtype.kind == "bool" else mask, dtype)
 
 
-@recorded
+@planned
 def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     """The mean negative log-probability of the target classes; logits (n, classes), targets (n,)."""
     if as_tensor("cross_entropy", logits).ndim != 2 or as_tensor("cross_entropy", targets).shape != logits.shape[:1]:
@@ -179,7 +179,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
     return negative(mean(gathered(log_softmax(values), expand_dims(ids, axis=1), 1, "cross_entropy")))
 
 
-@recorded
+@planned
 def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -> Tensor:
     """Rotary position embedding of (batch, heads, length, features) by tables (length, features/2).
 

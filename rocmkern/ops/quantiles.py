@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from rocmkern.dtypes import float64, int64
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.layout import Axes, normal_axes
 from rocmkern.ops import familiar
@@ -67,6 +68,7 @@ _PLACES: Final[Mapping[str, Callable[[int, float], float]]] = {
 }
 
 
+@planned
 def quantile(
     x: Tensor,
     q: Shares,
@@ -86,6 +88,7 @@ def quantile(
     return finish("quantile", _quantiles("quantile", x, q, 1, axis, method, keepdims), out)
 
 
+@planned
 def percentile(
     x: Tensor,
     q: Shares,
@@ -100,6 +103,7 @@ def percentile(
     return finish("percentile", _quantiles("percentile", x, q, 100, axis, method, keepdims), out)
 
 
+@planned
 def median(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32;
     complex numbers are in order of their real parts, then of the imaginary ones.

@@ -7,6 +7,7 @@ from typing import Final
 
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentRangeError, DTypeError, ShapeError
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
@@ -16,7 +17,6 @@ from rocmkern.ops.elementwise import as_tensor, real_float
 from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape, squeeze
 from rocmkern.ops.parts import joined, parts
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows import IDENTITY, WHOLE_ROW, of_whole_rows, reduced, scanned
 from rocmkern.ops.rows_binary import multiply, not_equal, subtract
 from rocmkern.promotion import DEFAULT_FLOAT, promote_all
@@ -58,7 +58,7 @@ def wide(x: Tensor) -> Tensor:
     return cast(x, float32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
 
 
-@recorded
+@planned
 def sum(x: Tensor, /, axis: Axes = None, *, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The sum along axes, by default all: of integers in 64 bits, of f16 and bf16 carried in f32 and rounded once."""
     wanted = _total_dtype("sum", x, dtype)
@@ -67,7 +67,7 @@ def sum(x: Tensor, /, axis: Axes = None, *, dtype: DType | None = None, keepdims
     return _reduce("sum", cast(x, wanted), normal_axes(axis, x.ndim, "sum"), keepdims)
 
 
-@recorded
+@planned
 def prod(x: Tensor, /, axis: Axes = None, *, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The product along axes, by default all: of integers in 64 bits."""
     wanted = _total_dtype("prod", x, dtype)
@@ -108,37 +108,37 @@ def _product_of_rows(x: Tensor) -> Tensor:
     return duplicate(x)
 
 
-@recorded
+@planned
 def min(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The smallest value along axes; NaN where there is one. Raises ShapeError without elements."""
     return _reduce("min", as_tensor("min", x), normal_axes(axis, x.ndim, "min"), keepdims)
 
 
-@recorded
+@planned
 def max(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The largest value along axes; NaN where there is one. Raises ShapeError without elements."""
     return _reduce("max", as_tensor("max", x), normal_axes(axis, x.ndim, "max"), keepdims)
 
 
-@recorded
+@planned
 def any(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Whether any value along axes is other than zero."""
     return _reduce("any", as_tensor("any", x), normal_axes(axis, x.ndim, "any"), keepdims)
 
 
-@recorded
+@planned
 def all(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Whether no value along axes is zero."""
     return _reduce("all", as_tensor("all", x), normal_axes(axis, x.ndim, "all"), keepdims)
 
 
-@recorded
+@planned
 def argmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the first smallest value, or of the first NaN, as int64; of the flat tensor without an axis."""
     return _indexed("argmin", as_tensor("argmin", x), axis, keepdims)
 
 
-@recorded
+@planned
 def argmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the first largest value, or of the first NaN, as int64; of the flat tensor without an axis."""
     return _indexed("argmax", as_tensor("argmax", x), axis, keepdims)
@@ -149,7 +149,7 @@ def _indexed(op: str, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
     return cast(_reduce(op, x, axes, keepdims), int64)
 
 
-@recorded
+@planned
 def count_nonzero(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """How many values along axes are other than zero, as int64."""
     axes = normal_axes(axis, as_tensor("count_nonzero", x).ndim, "count_nonzero")
@@ -180,7 +180,7 @@ def _counted(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     return _reduce("sum", cast(truth, int64), axes, keepdims)
 
 
-@recorded
+@planned
 def mean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
     """The mean along axes, in its dtype or the one given; of integers as float32, NaN of nothing."""
     given = _in_dtype("mean", x, dtype)
@@ -198,7 +198,7 @@ def _in_dtype(operation: str, x: Tensor, dtype: DType | None) -> Tensor:
     return cast(as_tensor(operation, x), wanted)
 
 
-@recorded
+@planned
 def var(
     x: Tensor,
     /,
@@ -239,7 +239,7 @@ def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: 
     return cast(reduced("squares", distance, axes, keepdims, divisor, root), values.dtype)
 
 
-@recorded
+@planned
 def std(
     x: Tensor,
     /,
@@ -254,14 +254,14 @@ def std(
     return _spread("std", _in_dtype("std", x, dtype), axis, lowered_by("std", correction, ddof), keepdims, root=True)
 
 
-@recorded
+@planned
 def logsumexp(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along axes without overflow in between."""
     values = as_floats("logsumexp", x)
     return _reduce("logsumexp", values, normal_axes(axis, x.ndim, "logsumexp"), keepdims)
 
 
-@recorded
+@planned
 def cumulative_sum(
     x: Tensor, /, axis: int | None = None, *, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
@@ -269,7 +269,7 @@ def cumulative_sum(
     return _cumulative("cumulative_sum", "sum", x, axis, dtype, include_initial)
 
 
-@recorded
+@planned
 def cumulative_prod(
     x: Tensor, /, axis: int | None = None, *, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
@@ -315,7 +315,7 @@ def _scanned_complex(op: str, x: Tensor, at: int) -> Tensor:
     return result
 
 
-@recorded
+@planned
 def diff(
     x: Tensor, /, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

@@ -6,6 +6,7 @@ from math import prod as product
 
 from rocmkern.dtypes import DType, bool_, int64, part_of
 from rocmkern.dtypes import dtype as as_dtype
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentError, DTypeError, ShapeError
 from rocmkern.layout import Axes, broadcast_shapes, normal_axes
 from rocmkern.ops import reduction
@@ -21,6 +22,7 @@ from rocmkern.promotion import Scalar
 from rocmkern.tensor import Tensor
 
 
+@planned
 def sum(
     x: Tensor,
     /,
@@ -39,6 +41,7 @@ def sum(
     return finish("sum", found if initial is None else add(found, initial), out)
 
 
+@planned
 def prod(
     x: Tensor,
     /,
@@ -56,6 +59,7 @@ def prod(
     return finish("prod", found if initial is None else multiply(found, initial), out)
 
 
+@planned
 def max(
     x: Tensor,
     /,
@@ -71,6 +75,7 @@ def max(
     return finish("max", _extreme("max", x, axis, keepdims, initial, where), out)
 
 
+@planned
 def min(
     x: Tensor,
     /,
@@ -105,6 +110,7 @@ def _extreme(
     return of_two(reduce(_kept(operation, x, where, initial), axis=axes, keepdims=keepdims), initial)
 
 
+@planned
 def any(
     x: Tensor,
     /,
@@ -118,6 +124,7 @@ def any(
     return finish("any", reduction.any(given, axis=axis, keepdims=keepdims), out)
 
 
+@planned
 def all(
     x: Tensor,
     /,
@@ -131,16 +138,19 @@ def all(
     return finish("all", reduction.all(given, axis=axis, keepdims=keepdims), out)
 
 
+@planned
 def argmax(x: Tensor, /, axis: int | None = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """The index of the first largest value, or of the first NaN, as int64; of the flat tensor without an axis."""
     return finish("argmax", reduction.argmax(x, axis=axis, keepdims=keepdims), out)
 
 
+@planned
 def argmin(x: Tensor, /, axis: int | None = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """The index of the first smallest value, or of the first NaN, as int64; of the flat tensor without an axis."""
     return finish("argmin", reduction.argmin(x, axis=axis, keepdims=keepdims), out)
 
 
+@planned
 def mean(
     x: Tensor,
     /,
@@ -158,6 +168,7 @@ def mean(
     return finish("mean", _mean("mean", x, axis, dtype, keepdims, where), out)
 
 
+@planned
 def var(
     x: Tensor,
     /,
@@ -176,6 +187,7 @@ def var(
     return finish("var", _spread("var", x, axis, dtype, ddof, keepdims, where, correction), out)
 
 
+@planned
 def std(
     x: Tensor,
     /,
@@ -192,6 +204,7 @@ def std(
     return finish("std", _spread("std", x, axis, dtype, ddof, keepdims, where, correction), out)
 
 
+@planned
 def ptp(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """The largest value along axes less the smallest."""
     high, low = (f(x, axis=axis, keepdims=keepdims) for f in (reduction.max, reduction.min))

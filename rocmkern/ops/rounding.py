@@ -23,7 +23,7 @@ def round(x: Tensor, /, decimals: int = 0, *, out: Tensor | None = None) -> Tens
     """The nearest integer, halves to even, in its dtype; or the nearest number to so many decimal places, before the
     point if negative, and the value itself where none is near enough.
     """
-    places = decimals and normal_integer(decimals, "round", "decimals")
+    places = normal_integer(decimals, "round", "decimals")
     if places == 0 or as_tensor("round", x).dtype.kind == "bool":
         return nearest_integer(x, out=out)
     return finish("round", _to_places(x, places), out)

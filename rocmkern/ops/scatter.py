@@ -7,6 +7,7 @@ from math import prod
 from typing import Final
 
 from rocmkern.dtypes import BY_SHORT, DType, complex128, int64
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_indexing
 from rocmkern.kernels.plans import LaunchPlan, pack_width
@@ -20,7 +21,6 @@ from rocmkern.ops.indexing import index_tensor
 from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.manipulation import broadcast_to, reshape
 from rocmkern.ops.parts import beside_words, from_words, joined, parts, words
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.rows_binary import add, multiply
 from rocmkern.ops.sorting import order
 from rocmkern.promotion import check_kind, scalar_dtype
@@ -33,7 +33,7 @@ _FEW_COLUMNS: Final = 128  # for which sorting is faster than such blocks, where
 _TOO_LONG: Final = 1 << 13
 
 
-@recorded
+@planned
 def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with the slices of `values` added to those that the one-dimensional indices name, duplicates too.
 
@@ -54,7 +54,7 @@ def index_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1)
     return _add_sorted(x, at, ids, source)
 
 
-@recorded
+@planned
 def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with the slices that the one-dimensional indices name replaced; of equal ones the last wins.
 
@@ -70,7 +70,7 @@ def index_copy(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1
     return from_words(result, x.dtype)
 
 
-@recorded
+@planned
 def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with each value written where its index says along the axis; the last write to a place wins.
 
@@ -88,7 +88,7 @@ def scatter(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -
     return from_words(_written("scatter", words(x), at, indices, words(source)), x.dtype)
 
 
-@recorded
+@planned
 def scatter_add(x: Tensor, indices: Tensor, values: Operand, /, *, axis: int = -1) -> Tensor:
     """A copy of x with each value added where its index says along the axis, in the order of the values.
 

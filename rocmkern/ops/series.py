@@ -6,6 +6,7 @@ from math import nan, prod
 from typing import Literal, get_args
 
 from rocmkern.dtypes import float8_e4m3, float32, float64, part_of
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, normal_axes, normal_axis
 from rocmkern.ops.arranged import sliding_window_view
@@ -26,7 +27,6 @@ from rocmkern.ops.launch import empty, encode, kernel, strided, word
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import flip, reshape
 from rocmkern.ops.parts import joined, part, parts
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import as_floats, diff, floating, sum, wide
 from rocmkern.promotion import Scalar, check_range, promote, promote_scalar
 from rocmkern.tensor import Tensor
@@ -34,7 +34,7 @@ from rocmkern.tensor import Tensor
 Mode = Literal["full", "same", "valid"]
 
 
-@recorded
+@planned
 def convolve(x1: Tensor, x2: Tensor, /, mode: Mode = "full") -> Tensor:
     """The convolution of two vectors: all of it, as much as the longer has, or what both overlap in whole."""
     a, b = _vectors("convolve", x1, x2, mode)
@@ -42,7 +42,7 @@ def convolve(x1: Tensor, x2: Tensor, /, mode: Mode = "full") -> Tensor:
     return _products(long, flip(short), mode)
 
 
-@recorded
+@planned
 def correlate(x1: Tensor, x2: Tensor, /, mode: Mode = "valid") -> Tensor:
     """Σ x1[n + k]·conj(x2[n]) of two vectors for each k: all, as many as the longer has, or where both overlap in
     whole.
@@ -74,7 +74,7 @@ def _products(long: Tensor, short: Tensor, mode: Mode) -> Tensor:
     return matmul(sliding_window_view(pad(long, (before, length + m - 1 - n - before)), m), short)
 
 
-@recorded
+@planned
 def gradient(x: Tensor, /, spacing: float = 1.0, *, axis: Axes = None) -> Tensor | tuple[Tensor, ...]:
     """The slopes along an axis: of half the difference of both neighbours, at the ends of that to the one.
 
@@ -101,7 +101,7 @@ def _slopes(x: Tensor, at: int, spacing: float) -> Tensor:
     return out
 
 
-@recorded
+@planned
 def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The area below points that lines join, along an axis: at the places x, which are a vector or have the shape of y,
     or `dx` apart. Integers become float32.
@@ -144,7 +144,7 @@ def _areas(low: Tensor, y_step: int, first: Tensor | None, x_step: int, dx: floa
     return out
 
 
-@recorded
+@planned
 def interp(
     x: Tensor, places: Tensor, values: Tensor, /, *, left: Scalar | None = None, right: Scalar | None = None
 ) -> Tensor:
@@ -173,7 +173,7 @@ def interp(
     return cast(out, common)
 
 
-@recorded
+@planned
 def polyval(p: Tensor, x: Tensor, /) -> Tensor:
     """The polynomial of coefficients p, that of the highest power first, at each x."""
     device, dtype = device_and_dtype("polyval", as_tensor("polyval", p), as_tensor("polyval", x))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
+from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentRangeError, ShapeError
 from rocmkern.layout import Axes, normal_axes
 from rocmkern.ops import small
@@ -16,7 +17,6 @@ from rocmkern.ops.indexing import where
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import expand_dims, moveaxis, squeeze
 from rocmkern.ops.matrices import adjoint, matrices, vector_norm
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import sum
 from rocmkern.ops.rows_unary import abs, isnan, square
 from rocmkern.promotion import promote
@@ -32,7 +32,7 @@ class LstsqResult(NamedTuple):
     S: Tensor
 
 
-@recorded
+@planned
 def norm(x: Tensor, /, ord: Order = None, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """`vector_norm` along one axis, `matrix_norm` over two; by default the root of the sum of all squares, or of
     vectors and matrices the norm that `ord` names.
@@ -49,7 +49,7 @@ def norm(x: Tensor, /, ord: Order = None, axis: Axes = None, *, keepdims: bool =
     return moveaxis(found, (-2, -1), axes) if keepdims else found
 
 
-@recorded
+@planned
 def cond(x: Tensor, /, ord: Order = None) -> Tensor:
     """The condition numbers of matrices: the largest singular value over the smallest, for an `ord` other than 2 and -2
     the product of the norms of the matrix and its inverse, for which it is square.
@@ -67,7 +67,7 @@ def cond(x: Tensor, /, ord: Order = None) -> Tensor:
     return where(isnan(found), inf, found)
 
 
-@recorded
+@planned
 def lstsq(a: Tensor, b: Tensor, /, rcond: Operand | None = None, *, rtol: Operand | None = None) -> LstsqResult:
     """The x of the smallest norm among those that make the norm of a·x - b smallest, then the squares of these norms,
     the rank of `a` and its singular values, which count as in `pinv`: where they exceed `rtol`, or by NumPy's

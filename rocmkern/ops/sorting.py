@@ -6,6 +6,7 @@ from math import prod
 from typing import Final
 
 from rocmkern.dtypes import DType, float32, int32, int64, uint32
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans_sort
 from rocmkern.kernels.catalogue import bits_type
@@ -16,20 +17,19 @@ from rocmkern.ops.casting import packed
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.launch import context, empty, kernel
 from rocmkern.ops.manipulation import moveaxis
-from rocmkern.ops.recorded import recorded
 from rocmkern.tensor import Tensor
 
 _DIGIT_BITS: Final = 8
 
 
-@recorded
+@planned
 def sort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The values in order along an axis; NaN is the largest. Always stable."""
     at, rows = _rows("sort", x, axis)
     return moveaxis(_sorted(rows, descending, rows.shape[-1], values=True, indices=False)[0], -1, at)
 
 
-@recorded
+@planned
 def argsort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The positions that put the values in order along an axis, as int64. Always stable."""
     at, rows = _rows("argsort", x, axis)
@@ -42,7 +42,7 @@ def order(line: Tensor) -> Tensor:
     return _sorted(line, False, line.size, values=False, indices=True)[1]
 
 
-@recorded
+@planned
 def top_k(x: Tensor, k: int, /, axis: int = -1, *, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) values along an axis in order, and their positions as int64; NaN is the largest."""
     at, rows = _rows("top_k", x, axis)

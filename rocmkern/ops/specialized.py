@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from rocmkern import disk_cache, targets
+from rocmkern.engine import draft
+from rocmkern.engine.operation import forget_plans
 from rocmkern.errors import ConfigError
 from rocmkern.kernels import sidecar
 from rocmkern.kernels.instance_files import named_folders
 from rocmkern.kernels.sidecar import Sidecar, TensorRow
 from rocmkern.layout import Shape
-from rocmkern.ops import prepared
-from rocmkern.ops.recording import thread
 from rocmkern.paths import cache_folder
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.tensor import Tensor
@@ -64,7 +64,7 @@ def jit_kernels(enable: bool = True) -> None:
     global enabled, _compiles
     _tables.clear()
     _functions.clear()
-    prepared.forget()
+    forget_plans()
     _compiles = enable
     found = bool(named_folders() or os.environ.get(RECORD)) or (cache_folder() / "kernels").is_dir()
     enabled = enable or found
@@ -124,9 +124,7 @@ def _run(op: str, rows: list[TensorRow], output: TensorRow, out: Tensor, operand
     function, row = found
     addresses = [tensor.address for tensor in (*operands, out)]
     packed = function.pack_values(*addresses)
-    function.launch_packed(packed, grid=row.grid, block=row.block)
-    if thread.recording is not None:
-        thread.recording.launches(function, packed, (row.grid, 1, 1), (row.block, 1, 1))
+    draft.launch(function, packed, (row.grid, 1, 1), (row.block, 1, 1))
     return True
 
 

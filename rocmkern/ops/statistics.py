@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from rocmkern.dtypes import DType, float32, float64, int64, part_of
+from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans, plans_rows, plans_sort
 from rocmkern.kernels.families.reduce import FLOATS
@@ -27,7 +28,6 @@ from rocmkern.ops.launch import context, empty, kernel, layout_info, strided, wo
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, reshape, squeeze
 from rocmkern.ops.matrices import adjoint, diagonal, root_of_squares
-from rocmkern.ops.recorded import recorded
 from rocmkern.ops.reduction import count_nonzero, floating, lowered_by, max, mean, min, sum, wide
 from rocmkern.ops.rows_binary import less_equal, logical_and
 from rocmkern.ops.rows_unary import isnan, logical_not, sqrt, square
@@ -41,7 +41,7 @@ _FEW_PRODUCTS: Final = 1 << 16  # of covariances
 _TOO_MANY: Final = 1 << 31  # bins
 
 
-@recorded
+@planned
 def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """The mean along axes; with weights Σ w·x / Σ w. These have the shape of x, or are a vector along the one axis.
 
@@ -95,7 +95,7 @@ def _numbers(operation: str, x: Tensor) -> Tensor:
     return cast(x, floating(as_tensor(operation, x).dtype))
 
 
-@recorded
+@planned
 def cov(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True, correction: float = 1.0) -> Tensor:
     """The covariances of variables: the rows of x, or its columns without `rowvar`; those of y come behind them.
 
@@ -158,7 +158,7 @@ def _variables(operation: str, values: Tensor, rowvar: bool) -> Tensor:
     return values if rowvar else values.T
 
 
-@recorded
+@planned
 def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> Tensor:
     """The correlations of variables, -1..1: their covariances, as `cov` has them, over their standard deviations."""
     rows = _variables_of_both("corrcoef", x, y, rowvar)
@@ -177,7 +177,7 @@ def _correlations(found: Tensor) -> Tensor:
     return found if found.dtype.is_complex else clip(found, -1.0, 1.0)
 
 
-@recorded
+@planned
 def percentile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """`quantile` of percentages, 0..100."""
     return quantiles("percentile", x, q, 100, axis, keepdims)
@@ -280,16 +280,16 @@ def _counted(x: Tensor, given: Tensor | None, count: int, low: float, high: floa
     return (found, *made)
 
 
-_counted_again: Final = recorded(_counted)
+_counted_again: Final = planned(_counted)
 
 
-@recorded
+@planned
 def _shares(found: Tensor, edges: Tensor) -> Tensor:
     """What each bin has of the whole, over its width."""
     return found / (sum(cast(found, edges.dtype)) * (edges[1:] - edges[:-1]))
 
 
-@recorded
+@planned
 def _weights_within(x: Tensor, edges: Tensor, weights: Tensor) -> Tensor:
     """The sums of the weights of the elements in each bin."""
     values, count = reshape(x, -1), edges.size - 1
@@ -307,7 +307,7 @@ def _range(limits: object) -> tuple[float, float]:
     return low, high
 
 
-@recorded
+@planned
 def nansum(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The sum of what is no NaN along axes."""
     dtype = as_tensor("nansum", x).dtype
@@ -316,7 +316,7 @@ def nansum(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor
     return sum(where(isnan(x), 0.0, x) if dtype.is_complex else x, axis=axis, keepdims=keepdims)
 
 
-@recorded
+@planned
 def nanmean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The mean of what is no NaN along axes; NaN where all are. Integers become float32."""
     values = _numbers("nanmean", x)
@@ -325,7 +325,7 @@ def nanmean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tenso
     return _passing_over_nan("nanmean", values, axis, keepdims)
 
 
-@recorded
+@planned
 def nanvar(
     x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
 ) -> Tensor:
@@ -333,7 +333,7 @@ def nanvar(
     return _variance("nanvar", x, axis, lowered_by("nanvar", correction, ddof), keepdims, root=False)
 
 
-@recorded
+@planned
 def nanstd(
     x: Tensor, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
 ) -> Tensor:
@@ -341,7 +341,7 @@ def nanstd(
     return _variance("nanstd", x, axis, lowered_by("nanstd", correction, ddof), keepdims, root=True)
 
 
-@recorded
+@planned
 def nanmax(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The largest of what is no NaN along axes; NaN where all are."""
     if not as_tensor("nanmax", x).dtype.is_float:
@@ -349,7 +349,7 @@ def nanmax(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor
     return _passing_over_nan("nanmax", x, axis, keepdims)
 
 
-@recorded
+@planned
 def nanmin(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The smallest of what is no NaN along axes; NaN where all are."""
     if not as_tensor("nanmin", x).dtype.is_float:

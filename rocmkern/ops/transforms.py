@@ -11,16 +11,16 @@ from attrs import evolve, frozen
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, complex64, complex128, float32, float64, part_of
+from rocmkern.engine.draft import apart, constant
+from rocmkern.engine.operation import forget_plans
 from rocmkern.errors import DTypeError
 from rocmkern.kernels import plans_fft
 from rocmkern.kernels.plans_fft import FftPlan, Place, Rows, Tables
 from rocmkern.layout import collapse
-from rocmkern.ops import prepared
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.creation import zeros
 from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info
 from rocmkern.ops.manipulation import moveaxis
-from rocmkern.ops.recording import not_recorded, thread
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
@@ -212,12 +212,11 @@ def _kept(device: Device, dtype: DType, key: tuple[object, ...], make: Callable[
     key = (dtype, *key)
     found = tables.get(key)
     if found is None:
-        with not_recorded():
+        with apart():
             made = cast(make(), dtype)
         if sum(table.nbytes for table in tables.values()) + made.nbytes > _MOST_KEPT:
             tables.clear()
-            prepared.forget()  # recorded transforms keep their tables
+            forget_plans()  # planned transforms keep their tables
         found = tables[key] = made
-    if thread.recording is not None:
-        thread.recording.keeps(found.address, found)
+    constant(found.memory)
     return found

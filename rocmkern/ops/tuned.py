@@ -16,12 +16,12 @@ from attrs import define, field, frozen
 
 from rocmkern import targets
 from rocmkern.dtypes import DType
+from rocmkern.engine.operation import forget_plans
 from rocmkern.errors import ConfigError, KernelNotFound
 from rocmkern.kernels import families, instance_files
 from rocmkern.kernels.tunable import Instance
 from rocmkern.kernels.tuned import TunedRow, TunedTable
 from rocmkern.layout import normal_integer
-from rocmkern.ops import prepared
 from rocmkern.paths import config_folder
 from rocmkern.runtime import Device
 from rocmkern.runtime.device import DeviceLike, open_device
@@ -103,10 +103,10 @@ def configure() -> None:
 
 
 def _use(found: Tables | None) -> None:
-    """What operations ask from now on; those that were recorded asked others."""
+    """What operations ask from now on; those that were planned asked others."""
     global tables
     tables = found
-    prepared.forget()
+    forget_plans()
 
 
 def use_tuned(*paths: str | Path) -> None:

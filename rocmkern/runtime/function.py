@@ -39,11 +39,14 @@ class Function:
     _driver: Driver = field(init=False)
     _packer: arguments.Packer = field(init=False)
     _geometries: dict[tuple[DimLike, DimLike, int], tuple[Dims, Dims]] = field(init=False, factory=dict)
+    _pointers: tuple[tuple[int, int], ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._driver = self.module.device._driver
         self._packer = arguments.packer(self.kernel, self.parameters, self._driver)
         self._handle = self._driver.function(self.module.handle, self.kernel.name)
+        given = enumerate(self.kernel.logical_arguments)
+        self._pointers = tuple((number, argument.offset) for number, argument in given if argument.is_pointer)
 
     @property
     def name(self) -> str:
@@ -86,6 +89,11 @@ class Function:
         """Packs addresses and scalars that are encoded already: no check, for callers that made them."""
         return self._packer.pack_values
 
+    @property
+    def pointers(self) -> tuple[tuple[int, int], ...]:
+        """The numbers of the arguments that are addresses, and at which byte of the block each lies."""
+        return self._pointers
+
     def launch_packed(
         self,
         packed: bytes,
@@ -103,13 +111,24 @@ class Function:
         before that instruction must need nothing of the launch ahead, which must not itself be early: then all that
         came before it has ended.
         """
+        self._launch(self.whole_block(packed), grid, block, shared_bytes, stream, early)
+
+    def whole_block(self, packed: bytes) -> bytes:
+        """An argument block filled with zeros to the kernel's size. Raises ArgumentError for one that is too short."""
         needed = self.kernel.explicit_bytes
         if len(packed) < needed:
             raise ArgumentError(
                 f"launch {self.name}: an argument block of {len(packed)} bytes came, the kernel reads {needed}; "
                 "pack all arguments"
             )
-        self._launch(packed.ljust(self._packer.nbytes, b"\0"), grid, block, shared_bytes, stream, early)
+        return packed.ljust(self._packer.nbytes, b"\0")
+
+    def dims(self, grid: DimLike, block: DimLike, shared_bytes: int = 0) -> tuple[Dims, Dims]:
+        """A geometry that the kernel and the device can run. Raises LaunchError for another."""
+        try:
+            return self._geometries[grid, block, shared_bytes]
+        except (KeyError, TypeError):  # not seen yet, or a list
+            return self._check(grid, block, shared_bytes)
 
     def _launch(
         self,
@@ -120,10 +139,7 @@ class Function:
         stream: Stream | None,
         early: bool = False,
     ) -> None:
-        try:
-            dims = self._geometries[grid, block, shared_bytes]
-        except (KeyError, TypeError):  # not seen yet, or a list
-            dims = self._check(grid, block, shared_bytes)
+        dims = self.dims(grid, block, shared_bytes)
         handle = 0 if stream is None else stream_handle(stream, self._driver)
         self.submit(packed, dims[0], dims[1], shared_bytes, handle, early and self.kernel.awaits)
 
@@ -131,8 +147,7 @@ class Function:
         self, packed: bytes, grid: Dims, block: Dims, shared_bytes: int = 0, stream: int = 0, early: bool = False
     ) -> None:
         """Launches what was checked before: an argument block of the kernel's size, a geometry that it ran with."""
-        if self.module.is_closed:
-            raise ClosedError(f"launch {self.name}: its module is closed; load it again")
+        self._require_module()
         tracing = trace.active
         if tracing is None:
             self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed, early)
@@ -140,8 +155,13 @@ class Function:
         with tracing.timed(self.name, self._driver, stream):
             self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed, early)
 
+    def _require_module(self) -> None:
+        if self.module.is_closed:
+            raise ClosedError(f"launch {self.name}: its module is closed; load it again")
+
     def prepare(self, packed: bytes, grid: Dims, block: Dims, pointers: Sequence[int]) -> Again:
         """What makes a launch that submit() made again, with other addresses for the arguments of those numbers."""
+        self._require_module()
         module, places = self.module, [self._packer.slots[n].argument.offset for n in pointers]
         launch = self._driver.prepare(self._handle, grid, block, packed, places)
 

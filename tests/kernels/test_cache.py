@@ -10,10 +10,10 @@ import pytest
 
 import rocmkern as rk
 from rocmkern import targets
+from rocmkern.engine.operation import forget_plans
 from rocmkern.errors import ArgumentError, ClosedError, KernelNotFound, ModuleNotShipped, TargetNotBuilt
 from rocmkern.kernels import cache, files, shipped
 from rocmkern.kernels.cache import KernelCache
-from rocmkern.ops import prepared
 from rocmkern.ops.launch import kernel
 from rocmkern.runtime import Device
 from tests import samples
@@ -78,7 +78,7 @@ def test_closed_module_is_loaded_again(device: Device) -> None:
     """clear() forgets; a module that somebody closed is replaced, in operations too."""
     held = KernelCache.current()
     kernel(device, "affine_f32").function.module.close()  # operations may hold one of before a clear()
-    prepared.forget()
+    forget_plans()
     x = rk.ones((2,), device=device)
     assert rk.multiply(x[::-1], 3.0).tolist() == [3, 3]
     module = held.module("affine", device)

@@ -21,10 +21,12 @@ from click.testing import CliRunner
 import rocmkern as rk
 from rocmkern.build import toolchain
 from rocmkern.cli import main
+from rocmkern.engine import operation
+from rocmkern.engine.operation import forget_plans
 from rocmkern.errors import BuildError
 from rocmkern.kernels import sidecar
 from rocmkern.kernels.instance_files import KERNEL_FOLDERS
-from rocmkern.ops import prepared, specialized
+from rocmkern.ops import specialized
 from rocmkern.paths import CACHE_VARIABLE
 from rocmkern.specialize import generate as generate_module
 from rocmkern.specialize.config import Request, requests
@@ -208,7 +210,7 @@ def test_operations_that_are_done_again_launch_it_again() -> None:
         (row,) = trace.totals()
         assert (row.kernel, row.launches) == ("b_sub", 1)
         assert np.array_equal(found.numpy(), np.diff(x, axis=0))
-    assert None not in prepared.recordings.values()
+    assert None not in operation._plans.young.values()
 
 
 def test_kernel_that_is_gone_or_damaged_is_not_used(
@@ -245,7 +247,7 @@ def test_specialised_results_equal_generic_ones(monkeypatch: pytest.MonkeyPatch)
     calls: list[Any] = [*((f, [x]) for f in unary), *((f, pair) for f in binary)]
     special = [call(*operands).numpy() for call, operands in calls]
     monkeypatch.setattr(specialized, "enabled", False)
-    prepared.forget()
+    forget_plans()
     for (call, operands), found in zip(calls, special, strict=True):
         wanted = call(*operands).numpy()
         assert np.array_equal(found, wanted, equal_nan=True), call

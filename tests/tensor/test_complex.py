@@ -232,7 +232,7 @@ def test_what_is_refused() -> None:
     z = rk.asarray([1 + 2j])
     for call in (
         lambda: z < z, lambda: rk.max(z), lambda: rk.sort(z), lambda: rk.floor(z), lambda: z // z, lambda: z % z,
-        lambda: rk.maximum(z, z), lambda: rk.var(z), lambda: rk.hypot(z, z), lambda: z & z, lambda: rk.relu(z),
+        lambda: rk.maximum(z, z), lambda: rk.hypot(z, z), lambda: z & z, lambda: rk.relu(z),
         lambda: rk.argmax(z), lambda: rk.clip(z, 0, 1), lambda: rk.atan2(z, z), lambda: rk.erf(z),
         lambda: rk.astype(z, rk.float32), lambda: float(z), lambda: int(z), lambda: rk.full((1,), 1j, dtype=rk.float32),
         lambda: rk.zeros((1,)).__setitem__(0, 1j), lambda: rk.linspace(0, 1j, 2, dtype=rk.float32),

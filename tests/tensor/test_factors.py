@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import rocmkern as rk
 from rocmkern import linalg
 from rocmkern.dtypes import DType
+from rocmkern.engine import checks
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels.families.linalg import FACTORED
 from rocmkern.linalg import LinAlgError
-from rocmkern.ops import faults
 from tests.matrices import adjoint, exactly, normal
 from tests.tensor.arrays import Array, relaid
 
@@ -251,8 +251,8 @@ def test_wrong_use(call: Callable[[], object], error: type[Exception], words: st
 
 def test_the_device_may_answer_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: the error of the first failure comes with the next wait, and is told once."""
-    monkeypatch.setattr(faults, "answers_at_once", lambda device: False)
-    monkeypatch.setattr(faults, "_answers", {})
+    monkeypatch.setattr(checks, "answers_at_once", lambda device: False)
+    monkeypatch.setattr(checks, "_answers", {})
     singular = rk.asarray(np.stack([np.eye(3), np.ones((3, 3))]))
     linalg.solve(singular, rk.ones((3,), dtype=rk.float64))
     linalg.cholesky(rk.asarray(-np.eye(2)))

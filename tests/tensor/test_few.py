@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import rocmkern as rk
 from rocmkern.dtypes import DType
+from rocmkern.engine.operation import forget_plans
 from rocmkern.errors import ShapeError
-from rocmkern.ops import fused, linear, prepared, rows, scatter, small, statistics
+from rocmkern.ops import fused, linear, rows, scatter, small, statistics
 from tests.tensor.arrays import Array, arrays, assert_same, laid_out, relaid
 
 DTYPES = st.sampled_from([rk.uint8, rk.float16, rk.float32, rk.int64, rk.complex64, rk.complex128])
@@ -32,9 +33,9 @@ def as_of_many() -> Iterator[None]:
         patch.setattr(linear, "_FEW_PRODUCTS", 0)
         patch.setattr(statistics, "_FEW_PRODUCTS", 0)
         patch.setattr(small, "FEW", 0)
-        prepared.forget()
+        forget_plans()
         yield
-    prepared.forget()
+    forget_plans()
 
 
 def arrays_of(result: Any) -> list[Array]:
@@ -388,7 +389,7 @@ def test_writing_many_at_indices_is_a_copy_and_a_launch() -> None:
         assert_launches(1, lambda: rk.scatter_add(m, ids, m[:1], axis=0))
         patch.setattr(scatter, "_TOO_LONG", 0)
         patch.setattr(scatter, "_ENOUGH_COLUMNS", 1)
-        prepared.forget()
+        forget_plans()
         assert_launches(2, lambda: rk.scatter(m, ids, m[:1], axis=0))
         assert_launches(2, lambda: rk.scatter_add(m, ids, m[:1], axis=0))
         assert_launches(2, lambda: rk.index_copy(m, ids[0], m, axis=1))

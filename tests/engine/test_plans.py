@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -14,10 +15,13 @@ import numpy as np
 import pytest
 
 import rocmkern as rk
+from rocmkern.engine import draft, operation
+from rocmkern.engine.operation import forget_plans, planned
 from rocmkern.errors import ClosedError
-from rocmkern.ops import fused, prepared, recording
+from rocmkern.ops import fused, rows_binary, rows_unary
+from rocmkern.ops.elementwise import ROWS
+from rocmkern.ops.indexing import select
 from rocmkern.ops.launch import empty, kernel
-from rocmkern.ops.recorded import recorded
 from rocmkern.runtime import DeviceMemory
 from rocmkern.tensor import Foreign, Tensor
 
@@ -48,6 +52,14 @@ class Operands:
         self.images, self.weights = normal(2, 2, 5, 4), normal(2, 2, 3, 3)
         self.signals, self.taps, self.bias = normal(2, 2, 6), normal(2, 2, 3), normal(2)
         self.query, self.angles = normal(1, 2, 4, 8), normal(4, 4)
+
+
+def of_row(name: str, o: Operands) -> Tensor:
+    """An elementwise function of operands that it takes."""
+    row, f = ROWS[name], getattr(rk, name)
+    x, y = (o.each, o.each) if row.accepts in ("integer", "bits") else (o.x, o.y)
+    found: Tensor = f(x) if row.arity == 1 else f(x, y)
+    return found
 
 
 CALLS: tuple[Callable[[Operands], Any], ...] = (
@@ -114,7 +126,12 @@ CALLS: tuple[Callable[[Operands], Any], ...] = (
     lambda o: rk.unique_values(o.z), lambda o: rk.polyval(o.three, o.x),
     lambda o: rk.unravel_index(o.each % 12, (3, 4)), lambda o: rk.histogram(o.x, 4, range=(-1, 1)),
     lambda o: rk.histogram(o.x, 4, range=(-1, 1), weights=o.y),
-    lambda o: rk.histogram(o.x, 4, range=(-1, 1), density=True),
+    lambda o: rk.histogram(o.x, 4, range=(-1, 1), density=True), lambda o: rk.tril(o.x), lambda o: rk.triu(o.z, 1),
+    lambda o: rk.round(o.x), lambda o: rk.ptp(o.x), lambda o: select(o.x, o.each[0] % 3, 0),
+    lambda o: rk.clip(o.x, -0.5, o.y), lambda o: rk.conj(o.z),
+    lambda o: o.x.copy(), lambda o: o.x.astype(rk.int16),
+    lambda o: put(o.x.T, slice(1, 3), o.y[:, 2:].T), lambda o: o.x[o.z.real > 0], lambda o: rk.full((2, 3), 2.5),
+    lambda o: rk.multiply(o.x, o.y, out=o.y), lambda o: rk.add(o.x[1:], o.x[:-1], out=o.x[1:]),
 )  # fmt: skip
 
 
@@ -125,23 +142,27 @@ def tensors(result: Any) -> list[Tensor]:
 def test_other_values_at_other_addresses() -> None:
     """The steps give for new tensors bit for bit what the operation gives, and none reads what was there before."""
     used = set()
-    for call in CALLS:
+    calls = [
+        *CALLS,
+        *(partial(of_row, name) for rows in (rows_unary, rows_binary) for name in vars(rows).keys() & ROWS.keys()),
+    ]
+    for call in calls:
         first = Operands(1)
-        prepared.forget()
+        forget_plans()
         wanted = tensors(call(Operands(2)))
-        prepared.forget()
+        forget_plans()
         held = call(first)
-        assert prepared.recordings and None not in prepared.recordings.values()
-        used |= {key[0].__name__ for key in prepared.recordings}
-        count = len(prepared.recordings)
+        assert operation._plans.young and None not in operation._plans.young.values()
+        used |= {key[0].__name__ for key in operation._plans.young}
+        count = len(operation._plans.young)
         for _ in range(2):
             found = call(Operands(2))
             assert type(found) is type(held)
             for a, b in zip(tensors(found), wanted, strict=True):
                 assert a.dtype is b.dtype and a.layout == b.layout
-                assert a.numpy().tobytes() == b.numpy().tobytes(), call.__code__.co_names
-        assert len(prepared.recordings) == count
-    one: Any = recorded(lambda x: x)
+                assert a.numpy().tobytes() == b.numpy().tobytes(), call
+        assert len(operation._plans.young) == count
+    one: Any = planned(lambda x: x)
     code = one.__code__
     modules = [importlib.import_module(m.name) for m in pkgutil.iter_modules(rk.ops.__path__, "rocmkern.ops.")]
     functions = {f for m in modules for f in vars(m).values() if isinstance(f, FunctionType) and f.__code__ is code}
@@ -160,13 +181,13 @@ def test_an_index_outside_is_told_each_time() -> None:
         for call in calls:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(fused, "FEW", few)
-                prepared.forget()
+                forget_plans()
                 wanted = call(good).tolist()
                 for _ in range(2):
                     with pytest.raises(IndexError, match=r"index 3 at position 1 on axis \d of length 3; use -3\.\.2"):
                         call(bad).tolist()
                     assert call(good).tolist() == wanted
-    prepared.forget()
+    forget_plans()
 
 
 def test_singular_matrices_are_told_each_time() -> None:
@@ -199,7 +220,7 @@ def test_memory_that_two_know() -> None:
         memory = Foreign(t.address + 4 * low, 16, t)
         return Tensor(memory, t.dtype, rk.zeros((4,)).layout, t.device)  # type: ignore[arg-type]  # as from_dlpack's
 
-    prepared.forget()
+    forget_plans()
     for lows in ((0, 2), (0, 4), (2, 0), (4, 0)):
         want = [*range(lows[0], lows[0] + 4), *range(lows[1], lows[1] + 4)]
         assert rk.concat([foreign(low) for low in lows]).tolist() == want
@@ -208,7 +229,7 @@ def test_memory_that_two_know() -> None:
 def test_what_the_host_reads_is_not_done_again() -> None:
     """An operation whose steps hang on values goes the whole way each time."""
 
-    @recorded
+    @planned
     def twice_if_positive(x: Tensor) -> Tensor:
         return rk.add(x, x) if float(x[0]) > 0 else rk.negative(x)
 
@@ -218,16 +239,17 @@ def test_what_the_host_reads_is_not_done_again() -> None:
 
 def test_what_hangs_on_numbers_of_the_elements_is_not_kept() -> None:
     """Histograms between the ends of other elements each time leave room for the rest; those of one range are kept."""
-    x = rk.asarray([1.0, 2.0, 5.0])
-    prepared.forget()
-    for n in range(3):
-        for _ in range(2):
-            assert rk.histogram(x + n, 2)[0].tolist() == [2, 1]
-    assert not prepared.recordings
-    for _ in range(2):
+    others = [rk.asarray([1.0 + n, 2.0 + n, 5.0 + n]) for n in range(3)]
+    forget_plans()
+    for x in others * 2:
+        assert rk.histogram(x, 2)[0].tolist() == [2, 1]
+    assert not operation._plans.young
+    counts = set()
+    for x in others:
         rk.histogram(x, 2, range=(0, 4))
         rk.histogram(x, [0, 2, 4])
-    assert len(prepared.recordings) == 2
+        counts.add(len(operation._plans.young))
+    assert len(counts) == 1
 
 
 def test_memory_of_unknown_origin_is_not_used_again() -> None:
@@ -241,17 +263,17 @@ def test_memory_of_unknown_origin_is_not_used_again() -> None:
         return out
 
     x = rk.asarray([1.0, 2.0])
-    call = recorded(through)
+    call = planned(through)
     assert [call(x).tolist(), call(x + 1).tolist()] == [[1.0, 2.0], [2.0, 3.0]]
-    assert [made for key, made in prepared.recordings.items() if key[0] is through] == [None]
+    assert [made for key, made in operation._plans.young.items() if key[0] is through] == [None]
 
 
 def test_many_steps_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "_MOST_STEPS", 1)
-    prepared.forget()
+    monkeypatch.setattr(draft, "_MOST_STEPS", 1)
+    forget_plans()
     assert rk.linalg.vector_norm(rk.asarray([3.0, -4.0]), ord=1).tolist() == 7.0
-    assert list(prepared.recordings.values()) == [None]
-    prepared.forget()
+    assert [plan for key, plan in operation._plans.young.items() if key[0].__name__ == "vector_norm"] == [None]
+    forget_plans()
 
 
 def test_arguments_that_are_equal_and_not_the_same() -> None:
@@ -267,7 +289,7 @@ def test_arguments_that_are_equal_and_not_the_same() -> None:
 
 
 def test_memory_between_is_freed_behind_its_last_step() -> None:
-    """A chain of steps holds two of its tensors at a time, recorded or not."""
+    """A chain of steps holds two of its tensors at a time, planned anew or not."""
     x = rk.ones((1 << 16,))
 
     def peak(call: Callable[[], Tensor]) -> int:
@@ -278,7 +300,7 @@ def test_memory_between_is_freed_behind_its_last_step() -> None:
             call()
             return x.device._pool.peak - before
 
-    prepared.forget()
+    forget_plans()
     times = 6
     first, again = (peak(lambda: rk.diff(x, n=times)) for _ in range(2))
     assert first == again <= 2 * x.nbytes
@@ -297,15 +319,15 @@ def test_freed_operands_and_closed_devices_stay_errors() -> None:
         rk.linalg.trace(x)
 
 
-def test_threads_record_for_themselves() -> None:
-    """What one thread records has no step of another."""
+def test_threads_plan_for_themselves() -> None:
+    """What one thread plans has no step of another."""
     x = rk.asarray([[3.0, 4.0], [0.0, 1.0]])
     wanted = rk.linalg.vector_norm(x, axis=1).tolist(), rk.softmax(x, axis=0).tolist()
     results: list[Any] = []
 
     def work() -> None:
         for _ in range(10):
-            prepared.forget()
+            forget_plans()
             results.append((rk.linalg.vector_norm(x, axis=1).tolist(), rk.softmax(x, axis=0).tolist()))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
@@ -317,8 +339,8 @@ def test_threads_record_for_themselves() -> None:
 
 
 def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "_KEPT", 8)
-    prepared.forget()
+    monkeypatch.setattr(operation, "_KEPT", 8)
+    forget_plans()
     for n in range(1, 30):
         assert rk.sum(rk.ones((n,))).tolist() == n
-    assert len(prepared.recordings) <= 8
+    assert len(operation._plans.young) <= 8

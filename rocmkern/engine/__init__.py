@@ -1,0 +1,1 @@
+"""How operations reach a device: planned once for operands of the same kinds, then run by that plan."""
