@@ -19,6 +19,7 @@ LAYERS = (
     ("kernels",),
     ("runtime",),
     ("drivers",),
+    ("checking",),
     ("emulator",),
     ("codeobject",),
     ("disk_cache",),
