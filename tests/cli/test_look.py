@@ -143,7 +143,7 @@ def test_inspect_disassembles(sample: Path) -> None:
         (("extract", "affin"), 2, "'affin' does not exist"),
         (("inspect", "/nowhere"), 2, "'/nowhere' does not exist"),
         (("kernels", "affin"), 1, "no kernel family 'affin'; there are affine"),
-        (("kernel",), 2, "No such command 'kernel'"),
+        (("kernel",), 2, "no command 'kernel'; there is kernels"),
         (("inspect", "{sample}", "--asm", "--json"), 2, "leave out --json"),
         (("build", "--target", "gfx"), 1, "no target 'gfx'; name one such as gfx942"),
         (("build", "--jobs", "0"), 2, "0 is not in the range"),
