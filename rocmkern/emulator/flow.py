@@ -207,9 +207,9 @@ class Flow:
 
     def _partition(self) -> None:
         """Give every block to one unit: the entry, what follows a barrier or a call, and what several of them reach."""
-        entries = {self.entry}
-        entries |= self.extra & self.blocks.keys()
-        entries |= {s for b in self.blocks.values() if b.leaves for s in b.successors} & self.blocks.keys()
+        entries = {self.entry, *self.extra}
+        entries |= {s for b in self.blocks.values() if b.leaves for s in b.successors}
+        entries &= self.blocks.keys()  # none of code that begins with what has no meaning
         while True:
             owners: dict[int, int] = {}
             shared = set[int]()

@@ -193,7 +193,9 @@ class Inline:
         pair = self.read_pair(PAIRS + index // 2)
         if element == "i64":
             return pair
-        return pair.lshr(32).trunc("i32") if index & 1 else pair.trunc("i32")
+        width = WIDTH[element]
+        value = (pair.lshr(32) if index & 1 else pair).trunc(f"i{width}") if width < 64 else pair
+        return value if element[0] == "i" else value.bits(element)
 
     def scalar_part(self, place: Place, register: int) -> Value:
         if self._is_null(place):

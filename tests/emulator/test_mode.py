@@ -139,6 +139,16 @@ def test_scalar_floats_round_too() -> None:
         assert np.uint32(got.scalar("s41")).astype(np.uint16).view(np.float16) == half
 
 
+def test_scalar_halves_of_any_register() -> None:
+    """From even and odd scalar registers, in both tiers: a scalar of compiled code is half of a pair."""
+    on = bench("gfx1201", {"k": "s_add_f16 s40, s24, s25\n s_mul_f16 s40, s40, s27"})
+    words = [int(np.float16(v).view(np.uint16)) for v in (1.5, 2.25, 3, 4)]
+    for tier in (0, 1):
+        got = on.run("k", {}, scalars=tuple(words))
+        assert np.uint32(got.scalar("s40")).astype(np.uint16).view(np.float16) == 15, tier
+        on.module.program.compile(on.module.kernel("k").kernel)
+
+
 @every_target
 def test_denormal_operands_compare_as_mode_says(target: str) -> None:
     """A flushed one is equal to 0; the class is that of the bits. Mixed products take each source by its own type."""

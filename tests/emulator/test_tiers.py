@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.machine import Entry, Loaded
 from rocmkern.kernels import shipped
 from tests.emulator.device import machine
@@ -85,3 +86,8 @@ def test_tiers_agree_on_every_kernel(target: str, family: str) -> None:
     """The same for all of them."""
     for name in kernels(target, family):
         compare(target, family, name)
+
+
+def test_code_that_begins_with_what_has_no_meaning_has_no_units() -> None:
+    """Nothing of it is compiled; the launch says what the first instruction is."""
+    assert Flow({}, 0).entries == []
