@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
@@ -89,7 +88,7 @@ class Entry:
 
 @define(eq=False)
 class Loaded:
-    """A module on a machine."""
+    """A module on a machine. Its memory is given back with the last that uses it: entries, launches under way."""
 
     program: Program
 
@@ -102,8 +101,7 @@ class Loaded:
         self.program.require_entry(kernel)
         return Entry(self, kernel)
 
-    def close(self) -> None:
-        """Free the module's memory."""
+    def __del__(self) -> None:
         self.program.close()
 
 
@@ -122,8 +120,7 @@ class Machine:
     pool: Threads = field(init=False)
     _run: Callable[[object], int] | None = None
     _spaces: list[Space] = field(factory=list)
-    _idle: list[Worker] = field(factory=list)
-    _idle_lock: threading.Lock = field(factory=threading.Lock)
+    _idle: list[Worker] = field(factory=list)  # as with spaces, threads take and put in one step
 
     # No cached_property: with one, attrs makes reading any attribute take several times as long.
     def __attrs_post_init__(self) -> None:
@@ -138,6 +135,12 @@ class Machine:
         if run is None:
             run = self._run = function(self.library.load_scheduler(), ctypes.c_int32)
         return run
+
+    def renew(self, modules: Iterable[Loaded]) -> None:
+        """In a forked child: the threads that held locks are not there."""
+        self.arena.renew()
+        for module in modules:
+            module.program.renew()
 
     def alloc(self, nbytes: int) -> int:
         return self.arena.alloc(nbytes)
@@ -208,12 +211,13 @@ class Machine:
             self.return_worker(space.worker)
 
     def take_worker(self) -> Worker:
-        with self._idle_lock:
-            return self._idle.pop() if self._idle else Worker()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Worker()
 
     def return_worker(self, worker: Worker) -> None:
-        with self._idle_lock:
-            self._idle.append(worker)
+        self._idle.append(worker)
 
 
 @define(eq=False)
