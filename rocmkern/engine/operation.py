@@ -209,8 +209,7 @@ def _tell(values: Iterable[Any], parts: list[Any], operands: list[Tensor]) -> bo
             parts += (kind, value)
         elif kind is tuple or kind is list:
             if set(map(type, value)) == _INTEGERS:
-                parts.append(kind)
-                parts += value
+                parts += (kind, tuple(value))
             else:
                 parts += (kind, len(value))
                 if not _tell(value, parts, operands):

@@ -61,6 +61,7 @@ def normal(text: str) -> str:
     """Both spellings of what LLVM has two spellings for, or words for a number."""
     text = text.split(" ; ")[0]  # its warnings
     text = re.sub(r"\b0x[0-9a-f]+", lambda m: str(int(m[0], 16)), text)
+    text = re.sub(r"\b4294967295$", "-1", text)  # a literal that could be an inline constant
     text = re.sub(r" (th|scope|format):\S+| offset:swizzle\(.*\)|hwreg\([^)]*\)", "", text)
     text = re.sub(r" offset:0$| offset:0(?= )| gds\b| nv\b| scale_offset\b", "", text)
     text = re.sub(r" offset:\d+$", "", text) if text.startswith("ds_swizzle") else text

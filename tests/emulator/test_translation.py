@@ -41,7 +41,7 @@ KERNEL void paths(const u32 *x, u32 *out, u32 which) {
     } else if (which == 2) {
         n = cube(v);
     } else {
-        asm volatile("s_trap 2");
+        asm volatile("s_rfe_b64 s[2:3]");
         n = 7;
     }
     out[t] = n + v;
@@ -64,7 +64,7 @@ def written(device: Bench) -> int:
 
 
 def check_trap(device: Bench) -> None:
-    words = r"instruction bf920002 \(s_trap\) has no meaning yet, at pc 0x[0-9a-f]+ of paths for gfx942"
+    words = r"instruction be801f02 \(s_rfe_b64\) has no meaning yet, at pc 0x[0-9a-f]+ of paths for gfx942"
     with pytest.raises(UnsupportedInstruction, match=words):
         device.run("paths", NUMBERS, np.zeros(128, np.uint32), np.uint32(3), block=128)
 

@@ -285,6 +285,7 @@ def test_arguments_that_are_equal_and_not_the_same() -> None:
             rk.sum(x, axis=1.0)  # type: ignore[arg-type]  # on purpose
         assert np.signbit(rk.elu(x, alpha=-0.0).numpy()[:, 1]).tolist() == [False, False]
         assert np.signbit(rk.elu(x, alpha=0.0).numpy()[:, 1]).tolist() == [True, True]
+        assert rk.tile(x, (0,)).shape == (2, 0) and rk.tile(x, ()).shape == (2, 2) and rk.tile(x, 0).shape == (2, 0)
         assert rk.max(x, axis=(0, 1)).tolist() == rk.max(x, axis=[0, 1]).tolist() == 2.0
 
 
