@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rocmkern import errors as errors
     from rocmkern import fft as fft  # so it is public to type checkers, as the others are by `*`
     from rocmkern import linalg as linalg
     from rocmkern import random as random
@@ -176,7 +175,7 @@ _ELSEWHERE = {
     "topk": "top_k", "unsqueeze": "expand_dims",
 }  # fmt: skip
 
-_EXTENSIONS = ("errors", "fft", "linalg", "random")  # modules of their own
+_EXTENSIONS = ("fft", "linalg", "random")  # modules of their own
 
 __all__ = sorted(_HOME)
 
