@@ -94,7 +94,7 @@ def memory_holds_garbage() -> Iterator[None]:
 
     def filled(shelf: Shelf) -> int:
         address = take(shelf)
-        if isinstance(shelf.pool.driver, EmulatorDriver):
+        if isinstance(getattr(shelf.pool.alloc, "__self__", None), EmulatorDriver):
             ctypes.memset(address, 0xC5, min(shelf.size, MOST_FILLED))
         return address
 

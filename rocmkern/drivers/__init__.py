@@ -16,7 +16,7 @@ _FALLBACK: Final = "emulator:gfx942"
 _KINDS: Final = ("hip", "emulator", "cuda")  # each is a module here with open_device(name) and present()
 
 _open: dict[str, Driver] = {}
-_opening = threading.Lock()
+_opening: Final = threading.Lock()
 
 
 def is_hip_available() -> bool:
@@ -64,17 +64,6 @@ def present() -> tuple[DeviceInfo, ...]:
 
 def _names() -> str:
     return ", ".join(info.name for info in present())
-
-
-def _renew_all() -> None:
-    """In a forked child, which has none of its parent's threads."""
-    global _opening
-    _opening = threading.Lock()
-    for driver in dict.fromkeys(_open.values()):
-        driver.renew()
-
-
-os.register_at_fork(after_in_child=_renew_all)
 
 
 @atexit.register

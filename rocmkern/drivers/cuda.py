@@ -54,7 +54,6 @@ CUDA: Final = Vendor(
         "create_stream": ("cuStreamCreate", _NON_BLOCKING),
         "destroy_stream": ("cuStreamDestroy",),
         "synchronize_stream": ("cuStreamSynchronize",),
-        "query_stream": ("cuStreamQuery",),
         "stream_wait_event": ("cuStreamWaitEvent", 0),
         "create_event": ("cuEventCreate", 0),
         "destroy_event": ("cuEventDestroy",),

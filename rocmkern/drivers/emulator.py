@@ -8,7 +8,6 @@ import ctypes
 import itertools
 import os
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -73,11 +72,8 @@ class EmulatorDriver:
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _handles: itertools.count[int] = field(init=False, factory=lambda: itertools.count(1))
     _streams: dict[int, WorkQueue] = field(init=False, factory=dict)
-    _dropped: deque[tuple[int, WorkQueue]] = field(init=False, factory=deque)  # streams that finalisers gave up
-    _errors: deque[BaseException] = field(init=False, factory=deque)  # of streams that are gone
     _events: dict[int, Mark | None] = field(init=False, factory=dict)
     _modules: dict[int, Loaded] = field(init=False, factory=dict)
-    _functions: dict[int, list[int]] = field(init=False, factory=dict)  # of each module
     _entries: dict[int, Entry] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -89,25 +85,6 @@ class EmulatorDriver:
         for stream in list(self._streams):
             self.destroy_stream(stream)
         self._modules.clear()
-        self._entries.clear()
-
-    def retire(self, destroy: str, handle: int) -> None:
-        if destroy != "destroy_stream":
-            getattr(self, destroy)(handle)  # takes no lock
-            return
-        queue = self._streams.get(handle)
-        if queue is not None:
-            if queue.close_if_idle():
-                self._streams.pop(handle, None)
-            self._dropped.append((handle, queue))
-
-    def renew(self) -> None:
-        self._machine.renew(self._modules.values())
-        for queue in self._streams.values():
-            queue.renew()
-        for mark in self._events.values():
-            if mark is not None:
-                mark.renew()
 
     def alloc(self, nbytes: int) -> int:
         free, total = self.memory_info()
@@ -156,48 +133,18 @@ class EmulatorDriver:
         self._do(stream, _set, target, byte)
 
     def create_stream(self) -> int:
-        self._sweep()
         handle = next(self._handles)
         self._streams[handle] = WorkQueue()
         return handle
 
     def destroy_stream(self, stream: int) -> None:
-        queue = self._streams.get(stream)
+        queue = self._streams.pop(stream, None)
         if queue is not None:
-            self._end(stream, queue)
-
-    def _end(self, stream: int, queue: WorkQueue) -> None:
-        queue.close()  # others wait for its work until that is done
-        self._streams.pop(stream, None)
-        error = queue.take_error()
-        if error is not None:
-            self._errors.append(error)
-
-    def _sweep(self) -> None:
-        """End streams that finalisers gave up, once their work is done."""
-        for _ in range(len(self._dropped)):
-            try:
-                stream, queue = self._dropped.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            if queue.is_idle:
-                self._end(stream, queue)
-            else:
-                self._dropped.append((stream, queue))
-
-    def _queue(self, stream: int) -> WorkQueue:
-        queue = self._streams.get(stream)
-        if queue is None:
-            raise ClosedError(f"stream of {self.info.name}: it is closed; create another")
-        return queue
+            queue.close()
 
     def synchronize_stream(self, stream: int) -> None:
         if stream:
-            self._queue(stream).synchronize()
-
-    def query_stream(self, stream: int) -> bool:
-        queue = self._streams.get(stream)
-        return queue is None or queue.is_idle
+            self._streams[stream].synchronize()
 
     def stream_wait_event(self, stream: int, event: int) -> None:
         mark = self._events[event]
@@ -214,7 +161,7 @@ class EmulatorDriver:
 
     def record_event(self, event: int, stream: int) -> None:
         if stream:
-            self._events[event] = self._queue(stream).record()
+            self._events[event] = self._streams[stream].record()
             return
         self._join()
         mark = self._events[event] = Mark()
@@ -238,28 +185,25 @@ class EmulatorDriver:
         return (last.seconds - first.seconds) * 1e3
 
     def synchronize(self) -> None:
-        queues = list(self._streams.values())
-        self._join()
-        errors = (*(queue.take_error() for queue in queues),)
-        self._errors.extend(error for error in errors if error is not None)
-        if self._errors:
-            raise self._errors.popleft()
+        for queue in list(self._streams.values()):
+            queue.synchronize()
 
     def load_module(self, image: bytes) -> int:
         handle = next(self._handles)
-        self._modules[handle], self._functions[handle] = self._machine.load(image), []
+        self._modules[handle] = self._machine.load(image)
         return handle
 
     def unload_module(self, module: int) -> None:
-        """What is under way keeps the code until it is done."""
-        self._modules.pop(module, None)
-        for function in self._functions.pop(module, ()):
-            self._entries.pop(function, None)
+        loaded = self._modules.pop(module, None)
+        if loaded is None:
+            return
+        self._join()
+        self._entries = {handle: entry for handle, entry in self._entries.items() if entry.module is not loaded}
+        loaded.close()
 
     def function(self, module: int, name: str) -> int:
         handle = next(self._handles)
         self._entries[handle] = self._modules[module].kernel(name)
-        self._functions[module].append(handle)
         return handle
 
     def launch(
@@ -279,15 +223,14 @@ class EmulatorDriver:
         self._do(stream, self._machine.launch, entry, grid, block, shared_bytes, arguments)
 
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
-        machine = self._machine
-        start = self._entry(function).start(machine, grid, block, 0)
+        machine, entry = self._machine, self._entry(function)
+        start = entry.start(machine, grid, block, 0)
         if start is None:
             return lambda _: None
         lay = with_addresses(start.plan.argument_block(arguments), places)
 
         def again(addresses: Sequence[int]) -> None:
-            entry = self._entries.get(function)
-            if entry is None:
+            if function not in self._entries:
                 raise self._ended()
             if self._streams:
                 self._join()
@@ -306,7 +249,7 @@ class EmulatorDriver:
 
     def _do(self, stream: int, task: Callable[..., None], *arguments: object) -> None:
         if stream:
-            self._queue(stream).submit(partial(task, *arguments))
+            self._streams[stream].submit(partial(task, *arguments))
             return
         if self._streams:
             self._join()
@@ -316,8 +259,6 @@ class EmulatorDriver:
         """The default stream waits for all others."""
         for queue in list(self._streams.values()):
             queue.drain()
-        if self._dropped:
-            self._sweep()
 
 
 def _copy(target: memoryview, source: memoryview) -> None:

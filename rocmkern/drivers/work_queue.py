@@ -9,16 +9,7 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-from rocmkern.errors import ClosedError, DriverError
-
 Task = Callable[[], None]
-
-
-def _lost(what: str) -> DriverError:
-    return DriverError(
-        f"{what}: the process forked before it was done, and the child has no thread for it; "
-        "synchronize before a fork, or start the child by spawn"
-    )
 
 
 @define(eq=False)
@@ -26,7 +17,6 @@ class Mark:
     """One recording of an event: set when the work before it is done, with the time at which that was."""
 
     _reached: threading.Event = field(init=False, factory=threading.Event)
-    _error: DriverError | None = field(init=False, default=None)
     seconds: float = field(init=False, default=0.0)
 
     def set(self) -> None:
@@ -34,20 +24,11 @@ class Mark:
         self._reached.set()
 
     def wait(self) -> None:
-        """Waits until it is set. Raises DriverError in a forked child, where it never will be."""
-        if not self.is_reached:
-            self._reached.wait()
+        self._reached.wait()
 
     @property
     def is_reached(self) -> bool:
-        if self._error is not None:
-            raise self._error
         return self._reached.is_set()
-
-    def renew(self) -> None:
-        """In a forked child: the threads that set and wait are not there."""
-        if not self._reached.is_set():
-            self._error = _lost("event")
 
 
 @define(eq=False)
@@ -56,115 +37,50 @@ class WorkQueue:
     it still run, since events that others wait for may be among them.
     """
 
-    _tasks: queue.SimpleQueue[Task | Mark | None] = field(init=False, factory=queue.SimpleQueue)
-    _given: int = field(init=False, default=0)  # tasks
-    _done: int = field(init=False, default=0)
-    _last: Mark | None = field(init=False, default=None)  # recorded behind all tasks so far
+    _tasks: queue.SimpleQueue[Task | None] = field(init=False, factory=queue.SimpleQueue)
     _error: BaseException | None = field(init=False, default=None)
     _thread: threading.Thread | None = field(init=False, default=None)
-    _end: Mark | None = field(init=False, default=None)  # behind all work, once it is closed
-    _lock: threading.Lock = field(init=False, factory=threading.Lock)  # on giving work and on closing
 
     def submit(self, task: Task) -> None:
-        """Have the thread run a task when it is done with those before. Raises ClosedError."""
-        with self._lock:
-            if self._end is not None:
-                raise ClosedError("stream: it is closed; create another")
-            if self._thread is None:
-                self._thread = self._started()
-            self._given += 1
-            self._last = None
-            self._tasks.put(task)
-
-    def _started(self) -> threading.Thread:
-        thread = threading.Thread(target=self._run, name="rocmkern-stream", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            raise DriverError(f"stream: {error}; use the default stream, or close others") from None
-        return thread
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether all tasks are done."""
-        return self._done == self._given
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="rocmkern-stream", daemon=True)
+            self._thread.start()
+        self._tasks.put(task)
 
     def record(self) -> Mark:
         """A mark at the present end of the queue."""
-        with self._lock:
-            if self._end is not None:
-                return self._end
-            if self._last is not None and not self._last.is_reached:
-                return self._last
-            mark = Mark()
-            if self.is_idle:
-                mark.set()
-            else:
-                self._tasks.put(mark)
-                self._last = mark
-            return mark
-
-    def drain(self) -> None:
-        """Waits for all tasks; errors stay for synchronize()."""
-        if not self.is_idle:
-            self.record().wait()
-
-    def synchronize(self) -> None:
-        self.drain()
-        error = self.take_error()
-        if error is not None:
-            raise error
-
-    def take_error(self) -> BaseException | None:
-        """The first error since the last call."""
-        error, self._error = self._error, None
-        return error
-
-    def close(self) -> None:
-        """Takes no more work, and waits until what it has is done."""
-        with self._lock:
-            self._finish()
-        if self._thread is not None:
-            self._thread.join()
-
-    def close_if_idle(self) -> bool:
-        """Takes no more work where none is left; whether that is so. Waits neither for a lock nor for the thread."""
-        if not self._lock.acquire(blocking=False):
-            return False
-        try:
-            if self.is_idle:
-                self._finish()
-            return self._end is not None
-        finally:
-            self._lock.release()
-
-    def _finish(self) -> None:
-        if self._end is not None:
-            return
-        mark = self._end = Mark()
+        mark = Mark()
         if self._thread is None:
             mark.set()
         else:
-            self._tasks.put(mark)
-            self._tasks.put(None)
+            self.submit(mark.set)
+        return mark
 
-    def renew(self) -> None:
-        """In a forked child: the thread is not there. Work that it had not done is an error of synchronize()."""
-        if not self.is_idle:
-            self._error = _lost("stream")
-        self._tasks, self._thread, self._lock = queue.SimpleQueue(), None, threading.Lock()
-        self._given, self._done, self._last = 0, 0, None
-        if self._end is not None:
-            self._end = Mark()
-            self._end.set()
+    def drain(self) -> None:
+        """Waits for all tasks; errors stay for synchronize()."""
+        if self._thread is None:
+            return
+        self.record().wait()
+
+    def synchronize(self) -> None:
+        self.drain()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def close(self) -> None:
+        self.drain()
+        if self._thread is not None:
+            self._tasks.put(None)
+            self._thread.join()
+            self._thread = None
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            if isinstance(task, Mark):
-                task.set()
-                continue
-            try:
-                task()
-            except BaseException as error:
-                self._error = self._error or error
-            self._done += 1  # before a mark behind it wakes those who wait
+            self._attempt(task)
+
+    def _attempt(self, task: Task) -> None:
+        try:
+            task()
+        except BaseException as error:
+            self._error = self._error or error

@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 from bisect import bisect_left, bisect_right, insort
-from collections import deque
 from typing import Final
 
 from attrs import define, field
@@ -59,11 +58,7 @@ def _reserve_or_less(size: int) -> mmap.mmap:
 
 @define(eq=False)
 class Arena:
-    """Allocations are aligned to 256 bytes; addresses are the process's own.
-
-    Finalisers free, and the garbage collector runs them in the middle of anything, also where their thread holds the
-    lock. So free() waits for none: what it can't do at once, whoever has the lock does.
-    """
+    """Allocations are aligned to 256 bytes; addresses are the process's own."""
 
     checked: bool = False  # keep per byte whether it is allocated and written, and use no address twice
     memory: mmap.mmap = field(factory=_reserve_most)
@@ -75,7 +70,6 @@ class Arena:
     _starts: list[int] = field(factory=list)  # of live allocations, sorted
     _sizes: dict[int, int] = field(factory=dict)
     _holes: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted
-    _released: deque[int] = field(factory=deque)  # addresses that are still to be freed
     _lock: threading.Lock = field(factory=threading.Lock)
 
     def __attrs_post_init__(self) -> None:
@@ -103,28 +97,21 @@ class Arena:
 
     def alloc(self, nbytes: int) -> int:
         """Address of `nbytes` bytes of memory (of one byte where 0)."""
-        try:
-            with self._lock:
-                self._free_released()
-                return self._alloc(nbytes)
-        finally:
-            self._sweep()
-
-    def _alloc(self, nbytes: int) -> int:
         size = self._room(nbytes)
-        address = self._take_hole(size)
-        if address is None:
-            address = self.end
-            if address + size > self.base + self.capacity:
-                raise DeviceOutOfMemory(
-                    f"alloc: {nbytes} bytes wanted, {self.base + self.capacity - self.end} of {self.capacity} free;"
-                    " free some memory first"
-                )
-            self.end += size
-        insort(self._starts, address)
-        self._sizes[address] = nbytes
-        self._mark(address, nbytes, ALLOCATED)
-        return address
+        with self._lock:
+            address = self._take_hole(size)
+            if address is None:
+                address = self.end
+                if address + size > self.base + self.capacity:
+                    raise DeviceOutOfMemory(
+                        f"alloc: {nbytes} bytes wanted, {self.base + self.capacity - self.end} of {self.capacity} free;"
+                        " free some memory first"
+                    )
+                self.end += size
+            insort(self._starts, address)
+            self._sizes[address] = nbytes
+            self._mark(address, nbytes, ALLOCATED)
+            return address
 
     def _room(self, nbytes: int) -> int:
         """What an allocation takes; the checked mode leaves a gap behind it."""
@@ -141,26 +128,11 @@ class Arena:
         return start
 
     def free(self, address: int) -> None:
-        """Give an allocation back. Waits for no lock."""
-        if address not in self._sizes:
-            raise DriverError(f"free: no allocation starts at {address:#x}; {self.describe(address)}")
-        self._released.append(address)
-        self._sweep()
-
-    def _sweep(self) -> None:
-        """Free what was released, unless some thread has the lock, which does so when it is done."""
-        while self._released and self._lock.acquire(blocking=False):
-            try:
-                self._free_released()
-            finally:
-                self._lock.release()
-
-    def _free_released(self) -> None:
-        while self._released:
-            address = self._released.popleft()
-            nbytes = self._sizes.pop(address, None)
-            if nbytes is None:  # released twice
-                continue
+        """Give an allocation back."""
+        with self._lock:
+            if address not in self._sizes:
+                raise DriverError(f"free: no allocation starts at {address:#x}; {self.describe(address)}")
+            nbytes = self._sizes.pop(address)
             self._starts.remove(address)
             size = self._room(nbytes)
             self._give_back(address, size)
@@ -169,22 +141,6 @@ class Arena:
                 insort(self._freed, (address, nbytes))
             else:
                 self._add_hole(address, size)
-
-    def renew(self) -> None:
-        """In a forked child: the thread that held the lock is not there. What it may have left half done follows from
-        the sizes, which it changed in one step.
-        """
-        self._lock, end, holes = threading.Lock(), self.base, list[tuple[int, int]]()
-        self._starts = sorted(self._sizes)
-        for start in self._starts:
-            if start > end:
-                holes.append((end, start - end))
-            end = start + self._room(self._sizes[start])
-        if self.checked:
-            self.end = max(self.end, end)
-        else:
-            self.end, self._holes = end, holes
-        self._sweep()
 
     def _give_back(self, address: int, size: int) -> None:
         if size < GIVE_BACK_BYTES:
@@ -219,24 +175,24 @@ class Arena:
 
     def describe(self, address: int) -> str:
         """Where an address lies, for messages."""
-        for start, size in list(self._freed):
+        for start, size in self._freed:
             if start <= address < start + size:
                 return f"it is {address - start} bytes into the {size} bytes at {start:#x} that were freed"
-        sizes = self._sizes.copy()  # other threads go on
-        starts = sorted(sizes)
-        if not starts:
+        if not self._starts:
             return "nothing is allocated"
-        i = bisect_right(starts, address)
-        before = starts[i - 1] if i else None
-        after = starts[i] if i < len(starts) else None
-        if before is not None and address < before + sizes[before]:
-            return f"it is {address - before} bytes into the allocation of {sizes[before]} bytes at {before:#x}"
+        i = bisect_right(self._starts, address)
+        before = self._starts[i - 1] if i else None
+        after = self._starts[i] if i < len(self._starts) else None
+        if before is not None and address < before + self._sizes[before]:
+            return f"it is {address - before} bytes into the allocation of {self._sizes[before]} bytes at {before:#x}"
         near = []
         if before is not None:
-            end = before + sizes[before]
+            end = before + self._sizes[before]
             near.append(
-                (address - end, f"{address - end} bytes past the end of the {sizes[before]} bytes at {before:#x}")
+                (address - end, f"{address - end} bytes past the end of the {self._sizes[before]} bytes at {before:#x}")
             )
         if after is not None:
-            near.append((after - address, f"{after - address} bytes before the {sizes[after]} bytes at {after:#x}"))
+            near.append(
+                (after - address, f"{after - address} bytes before the {self._sizes[after]} bytes at {after:#x}")
+            )
         return f"nearest allocation: it is {min(near)[1]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
@@ -88,7 +89,7 @@ class Entry:
 
 @define(eq=False)
 class Loaded:
-    """A module on a machine. Its memory is given back with the last that uses it: entries, launches under way."""
+    """A module on a machine."""
 
     program: Program
 
@@ -101,7 +102,8 @@ class Loaded:
         self.program.require_entry(kernel)
         return Entry(self, kernel)
 
-    def __del__(self) -> None:
+    def close(self) -> None:
+        """Free the module's memory."""
         self.program.close()
 
 
@@ -120,7 +122,8 @@ class Machine:
     pool: Threads = field(init=False)
     _run: Callable[[object], int] | None = None
     _spaces: list[Space] = field(factory=list)
-    _idle: list[Worker] = field(factory=list)  # as with spaces, threads take and put in one step
+    _idle: list[Worker] = field(factory=list)
+    _idle_lock: threading.Lock = field(factory=threading.Lock)
 
     # No cached_property: with one, attrs makes reading any attribute take several times as long.
     def __attrs_post_init__(self) -> None:
@@ -135,12 +138,6 @@ class Machine:
         if run is None:
             run = self._run = function(self.library.load_scheduler(), ctypes.c_int32)
         return run
-
-    def renew(self, modules: Iterable[Loaded]) -> None:
-        """In a forked child: the threads that held locks are not there."""
-        self.arena.renew()
-        for module in modules:
-            module.program.renew()
 
     def alloc(self, nbytes: int) -> int:
         return self.arena.alloc(nbytes)
@@ -211,13 +208,12 @@ class Machine:
             self.return_worker(space.worker)
 
     def take_worker(self) -> Worker:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return Worker()
+        with self._idle_lock:
+            return self._idle.pop() if self._idle else Worker()
 
     def return_worker(self, worker: Worker) -> None:
-        self._idle.append(worker)
+        with self._idle_lock:
+            self._idle.append(worker)
 
 
 @define(eq=False)

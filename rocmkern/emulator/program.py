@@ -115,6 +115,7 @@ class Program:
     _expecting: dict[str, bool] = field(factory=dict)  # kernel → whether it expects zeros
     _modes: dict[str, FloatMode] = field(factory=dict)
     _translations: dict[Translated, Translation] = field(factory=dict)
+    _lock: threading.Lock = field(factory=threading.Lock)
 
     def __attrs_post_init__(self) -> None:
         image = self._image = Image(self.code, self.arena)
@@ -125,13 +126,7 @@ class Program:
         self._translations[Translated.USUALLY] = self.translation
 
     def close(self) -> None:
-        """Free the module's memory. Waits for no lock."""
         self._image.close()
-
-    def renew(self) -> None:
-        """In a forked child: the threads that were translating are not there."""
-        for text in list(self._translations.values()):
-            text.lock = threading.RLock()
 
     def require_entry(self, kernel: Kernel) -> None:
         """Raises CodeObjectError unless the kernel has a descriptor that leads to an instruction."""
@@ -204,11 +199,11 @@ class Program:
     def translation_of(self, kernel: Kernel) -> Translation:
         """The translation that a kernel runs in."""
         translated, one = self.mode(kernel).translated, self.translation
-        found = self._translations.get(translated)
-        if found is None:
-            made = Translation(one.text, one.address, one.isa, one.target, one.library, one.checked, translated)
-            found = self._translations.setdefault(translated, made)  # another thread's, where it was quicker
-        return found
+        with self._lock:
+            return self._translations.get(translated) or self._translations.setdefault(
+                translated,
+                Translation(one.text, one.address, one.isa, one.target, one.library, one.checked, translated),
+            )
 
     def entry(self, kernel: Kernel, wave_size: int) -> int:
         """Address of the first operation of a kernel."""

@@ -24,7 +24,7 @@ _CHECKS: Final[WeakKeyDictionary[Driver, DeferredChecks]] = WeakKeyDictionary()
 def _pool_of(driver: Driver) -> MemoryPool:
     pool = _POOLS.get(driver)
     if pool is None:
-        pool = _POOLS.setdefault(driver, MemoryPool(driver, keeps=not driver.info.checked))
+        pool = _POOLS.setdefault(driver, MemoryPool(driver.alloc, driver.free, keeps=not driver.info.checked))
     return pool
 
 
@@ -86,7 +86,6 @@ class Device(Closing):
     def synchronize(self) -> None:
         """Waits for all work on the device, and raises what went wrong in it."""
         self.driver.synchronize()
-        self._pool.take_back()
         self._checks.settle()
 
     def defer(self, check: Callable[[], None]) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Final
 
 from attrs import define, field, frozen
 
-from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import DeviceOutOfMemory
 
 _SMALL_BYTES: Final = 512
@@ -56,7 +53,7 @@ class Shelf:
         try:
             address = self.blocks.pop()
         except IndexError:  # there was none, or another thread took the last one
-            address = pool.block(self)
+            address = pool.allocated(self.size)
         pool.allocations += 1
         used = pool.used = pool.used + self.size
         if used > pool.peak:
@@ -70,66 +67,37 @@ class Shelf:
         if pool.keeps:
             self.blocks.append(address)
         else:
-            pool.driver.free(address)
+            pool.free(address)
 
 
 @define(eq=False, repr=False)
 class MemoryPool:
     """Free blocks by size."""
 
-    driver: Driver
+    alloc: Callable[[int], int]
+    free: Callable[[int], None]
     keeps: bool  # False: every release goes to the driver at once, so that a checked emulator sees it
     shelves: Shelves = field(init=False)
     used: int = field(init=False, default=0)
     peak: int = field(init=False, default=0)
     allocations: int = field(init=False, default=0)
     _driver_allocations: int = field(init=False, default=0)
-    _left: deque[tuple[Shelf, int, set[int]]] = field(init=False, factory=deque)  # blocks that streams may still use
 
     def __attrs_post_init__(self) -> None:
         self.shelves = Shelves(self)
 
-    def block(self, shelf: Shelf) -> int:
-        """A block for a shelf that has none."""
-        if self._left:
-            self.take_back()
-            with suppress(IndexError):
-                return shelf.blocks.pop()
+    def allocated(self, size: int) -> int:
+        """A new block of the driver's."""
         self._driver_allocations += 1
-        size = max(shelf.size, 1)
         try:
-            return self.driver.alloc(size)
+            return self.alloc(max(size, 1))
         except DeviceOutOfMemory:
             if not self.trim():
                 raise
-            return self.driver.alloc(size)
-
-    def leave(self, shelf: Shelf, address: int, streams: Iterable[int]) -> None:
-        """Take a block back once these streams have done their work. Waits for nothing, as a finaliser must not."""
-        self._left.append((shelf, address, set(streams)))
-
-    def take_back(self) -> None:
-        """Take back the blocks that were left and that no stream uses any longer."""
-        for _ in range(len(self._left)):
-            try:
-                left = shelf, address, streams = self._left.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            try:
-                is_done = all(map(self.driver.query_stream, streams))
-            except BaseException:
-                self._left.append(left)
-                raise
-            if is_done:
-                shelf.put(address)
-            else:
-                self._left.append(left)
+            return self.alloc(size)
 
     def trim(self) -> int:
-        """Gives all free blocks back to the driver, those that were left too; returns their bytes."""
-        if self._left:
-            self.driver.synchronize()
-            self.take_back()
+        """Gives all free blocks back to the driver; returns their bytes."""
         total = 0
         for shelf in self.shelves.all():
             while shelf.blocks:
@@ -137,7 +105,7 @@ class MemoryPool:
                     address = shelf.blocks.pop()
                 except IndexError:  # another thread took the last one
                     break
-                self.driver.free(address)
+                self.free(address)
                 total += shelf.size
         return total
 

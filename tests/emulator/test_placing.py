@@ -61,7 +61,7 @@ def test_relocations_stay_within_the_module(machine: Machine, damage: dict[str, 
     """What they write lies in it, and so does what they lead to; of an unknown type there is none."""
     data = relocation(**damage)
     if words is None:
-        machine.load(data)
+        machine.load(data).close()
         return
     with pytest.raises(CodeObjectError, match=words):
         machine.load(data)
@@ -80,7 +80,7 @@ def test_loading_writes_nothing_else(machine: Machine, place: int, addend: int) 
         view[:] = bytes(range(256)) * (size // 256)
     used = arena.used
     with contextlib.suppress(CodeObjectError):
-        machine.load(relocation(place=place % (1 << 64), addend=addend))
+        machine.load(relocation(place=place % (1 << 64), addend=addend)).close()
     assert arena.used == used
     assert all(bytes(view) == bytes(range(256)) * (size // 256) for view in kept)
     for address in (before, behind):
@@ -103,3 +103,4 @@ def test_pointers_lead_to_what_they_name(machine: Machine) -> None:
     table, size = program.code.symbols["table"]
     held = np.frombuffer(bytes(machine.arena.view(program.base + table, size)), np.uint64)
     assert held.tolist() == [program.base + program.code.symbols[name][0] for name in "ab"]
+    loaded.close()
