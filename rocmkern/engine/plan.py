@@ -173,7 +173,7 @@ class Plan:
         run = self._stepping()
         result = run(device, operands)
         if all(stage.step.again is not None for stage in self.stages if isinstance(stage.step, Launch)):
-            self.run = self._alone() or self._stepping()
+            self.run = self._alone() or run
         return result
 
     def _stepping(self) -> Callable[[Device, Sequence[Tensor]], Any]:
@@ -209,14 +209,12 @@ class Plan:
 
     def _alone(self) -> Callable[[Device, Sequence[Tensor]], Any] | None:
         """A quicker way to run a plan of one launch, once the driver has laid it out."""
-        if len(self.stages) != 1 or self.rest:
+        if len(self.stages) != 1 or self.rest or self.kind is not NoneType:
             return None
-        (stage,) = self.stages
-        if not isinstance(stage.step, Launch) or stage.step.again is None:
+        (stage,), (result,) = self.stages, self.results
+        if stage.checks or not isinstance(stage.step, Launch) or stage.step.again is None:
             return None
-        again, sources, result = stage.step.again, stage.step.sources, self.results[0]
-        if stage.checks or self.kind is not NoneType:
-            return None
+        again, sources = stage.step.again, stage.step.sources
         if not stage.makes and isinstance(result, Itself | Constant):
             return _in_place(again, sources, result)
         if len(stage.makes) == 1 and isinstance(result, Made):
