@@ -212,6 +212,25 @@ def test_operands_that_share_memory() -> None:
             assert np.array_equal(rk.concat([a, b.copy()]).numpy(), want)
 
 
+def test_operands_that_share_memory_with_out() -> None:
+    """A plan that writes to memory of its own kind is no plan where an operand lies there too, one element ahead."""
+    long, other = np.arange(5001, dtype=np.float32), rk.asarray(np.full(5000, 3, np.float32))
+    for _ in range(2):
+        apart, line = rk.asarray(long), rk.asarray(long)
+        assert np.array_equal(rk.multiply(apart[:5000], other, out=rk.empty((5000,))).numpy(), 3 * long[:5000])
+        rk.multiply(line[:5000], other, out=line[1:])
+        assert np.array_equal(line.numpy()[1:], 3 * long[:5000])
+
+
+def test_results_that_are_views_of_operands() -> None:
+    """They begin where the operand does, wherever that is in its memory; a write to one is seen in the other."""
+    call: Any = planned(lambda x: x[1:])
+    whole = rk.asarray(np.arange(12, dtype=np.float32))
+    for first in (0, 3, 7):
+        found = call(whole[first : first + 5])
+        assert found.tolist() == whole[first + 1 : first + 5].tolist() and found.memory is whole.memory
+
+
 def test_memory_that_two_know() -> None:
     """Where two operands overlap that do not share their memory, an address does not tell whose it is."""
     t = rk.asarray(np.arange(8, dtype=np.float32))
