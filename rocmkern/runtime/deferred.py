@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from attrs import define, field
 
@@ -18,11 +17,6 @@ class DeferredChecks:
         """Has `check` run by the next settle(); once, however often it is added before."""
         if check not in self._waiting:
             self._waiting.append(check)
-
-    def drop(self, check: Callable[[], None]) -> None:
-        """Has `check` not run, if it still waits."""
-        with suppress(ValueError):
-            self._waiting.remove(check)
 
     def settle(self) -> None:
         """Runs each check once, the oldest first; the first error leaves the later ones waiting."""

@@ -92,10 +92,6 @@ class Device(Closing):
         """Has `check` run by the next call that waits for the device, whose error is then that of `check`."""
         self._checks.add(check)
 
-    def undefer(self, check: Callable[[], None]) -> None:
-        """Has `check` not run, if nothing waited since it was deferred."""
-        self._checks.drop(check)
-
     def settle(self) -> None:
         """Runs the deferred checks, as every call does that hands results to the host."""
         self._checks.settle()
