@@ -15,6 +15,7 @@ import pytest
 from rocmkern import disk_cache, private_files
 from rocmkern.disk_cache import DiskCache
 from rocmkern.emulator.linking import Function
+from rocmkern.emulator.program import settle
 from rocmkern.emulator.store import Store
 from rocmkern.paths import CACHE_VARIABLE, CONFIG_VARIABLE
 
@@ -39,7 +40,8 @@ print(native().compiled)
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folders of a user who has nothing yet."""
+    """The folders of a user who has nothing yet; what earlier tests compile is kept under the key of before."""
+    settle()
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setenv(CONFIG_VARIABLE, str(tmp_path / "config"))
     monkeypatch.setattr(private_files, "_told", set())
