@@ -20,11 +20,12 @@ from typing import Any, Final
 
 from attrs import asdict, define, field, frozen
 
+from tests.fuzz.clock import WorkClock
 from tests.fuzz.kind import Kind
 from tests.fuzz.worker import CASE, Finding, Report, Worker, note_case
 
-HANG_S: Final = 10.0
-START_S: Final = 120.0  # to make what cases share, on a busy machine
+HANG_S: Final = 10.0  # of work, as WorkClock counts it
+START_S: Final = 120.0  # to make what cases share
 TELL_S: Final = 10.0  # between two lines of progress
 CHUNK: Final = 16  # batches that a worker gets at once
 FORK: Final = multiprocessing.get_context("fork")  # a new worker then costs no imports
@@ -100,28 +101,29 @@ class Crew:
     connection: connection.Connection
     shared: mmap.mmap
     log: Path
-    started: float
     range: Range | None = None  # what of its work it has not reported yet
     is_ready: bool = False
-    _seen: tuple[int, float] = (-1, 0.0)
-    _waited_s: float = 0.0
+    _clock: WorkClock = field(init=False)  # of the case that runs, at first of what they share
+    _clocked: tuple[int, float] = (-1, 0.0)
+
+    def __attrs_post_init__(self) -> None:
+        self._clock = WorkClock(self.process.pid or 0)
 
     @property
     def case(self) -> tuple[int, float]:
         """The seed that runs, -1 for none, and when it began."""
         return CASE.unpack_from(self.shared, 0)
 
-    def overdue(self, now: float, hang_s: float) -> bool:
-        """Whether the case has had that long. What its threads waited for a CPU of a busy machine does not count."""
+    def is_overdue(self, hang_s: float) -> bool:
+        """Whether the case, or what comes before the first one, has been at work for too long."""
         if not self.is_ready:
-            return now - self.started > START_S
-        seed, began = self.case
-        if seed < 0 or now - began <= hang_s / 2:
+            return self._clock.look() > START_S
+        case = self.case
+        if case[0] < 0:
             return False
-        waited_s = waited(self.process.pid or 0)
-        if (seed, began) != self._seen:
-            self._seen, self._waited_s = (seed, began), waited_s
-        return now - began - (waited_s - self._waited_s) > hang_s
+        if case != self._clocked:
+            self._clocked, self._clock = case, WorkClock(self.process.pid or 0)
+        return self._clock.look() > hang_s
 
 
 @define(eq=False)
@@ -155,7 +157,7 @@ class Campaign:
                     self._hire()
                 self._wait()
                 now = time.monotonic()
-                for one in [c for c in self._crew if c.overdue(now, self.hang_s)]:
+                for one in [c for c in self._crew if c.is_overdue(self.hang_s)]:
                     self._kill(one)
                 if now - told > TELL_S:
                     told = now
@@ -185,7 +187,7 @@ class Campaign:
         process = FORK.Process(target=_live, args=(self.kind, theirs, shared, log, ours), daemon=True)
         process.start()
         theirs.close()
-        self._crew.append(Crew(process, ours, shared, log, time.monotonic()))
+        self._crew.append(Crew(process, ours, shared, log))
 
     def _wait(self) -> None:
         """Take what workers say, and see who died."""
@@ -269,15 +271,6 @@ def _live(kind: Kind, pipe: connection.Connection, shared: mmap.mmap, log: Path,
     other_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Worker(kind, pipe, shared, log).live()
-
-
-def waited(process: int) -> float:
-    """Seconds that the threads of a process were ready to run and had no CPU."""
-    found = 0
-    for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
-        with suppress(OSError):  # one that ended meanwhile
-            found += int(thread.read_text().split()[1])
-    return found / 1e9
 
 
 def crash(log: str) -> str:

@@ -14,8 +14,8 @@ from rocmkern.errors import GgufError
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.kind import MB, Kind
 
-DIES, HANGS, RAISES, WRITES, KEEPS, PEAKS, REFUSES, OPENS = range(1, 9)
-CASES = 10
+DIES, HANGS, SPINS, RAISES, WRITES, KEEPS, PEAKS, REFUSES, OPENS = range(1, 10)
+CASES = 11
 
 
 @define(eq=False)
@@ -35,7 +35,11 @@ class Faulty(Kind):
         if seed == DIES:
             os.abort()
         elif seed == HANGS:
-            time.sleep(60)
+            while True:  # as who waits for what never comes
+                time.sleep(0.01)
+        elif seed == SPINS:
+            while True:
+                pass
         elif seed == RAISES:
             raise ZeroDivisionError("no error of the library")
         elif seed == WRITES:

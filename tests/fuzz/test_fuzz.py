@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +18,7 @@ import pytest
 from rocmkern.emulator.machine import Machine
 from tests.fuzz import faulty
 from tests.fuzz.canaries import GUARD_BYTES, Canaries
+from tests.fuzz.clock import WorkClock
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.sources import FUZZED, kernels
 
@@ -56,6 +61,7 @@ def test_a_campaign_finds_every_fault() -> None:
         [
             ["death", faulty.DIES],
             ["hang", faulty.HANGS],
+            ["hang", faulty.SPINS],
             ["exception", faulty.RAISES],
             ["damage", faulty.WRITES],
             ["growth", faulty.KEEPS],
@@ -63,6 +69,37 @@ def test_a_campaign_finds_every_fault() -> None:
             ["files", faulty.CASES - 1],  # looked for after each batch
         ]
     )
+
+
+@contextmanager
+def running(program: str) -> Iterator[int]:
+    """A process that runs a program, on the first CPU alone."""
+    with subprocess.Popen([sys.executable, "-c", f"print(flush=True)\n{program}"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+        yield process.pid
+        process.kill()
+
+
+@pytest.mark.parametrize("program", ["while True: sum(range(1000))", "import time; time.sleep(600)"])
+def test_work_is_computing_and_sleeping(program: str) -> None:
+    """The clock of a case reaches any number of seconds either way."""
+    with running(program) as process:
+        clock = WorkClock(process)
+        assert any(time.sleep(0.1) or clock.look() > 0.5 for _ in range(600))
+
+
+def test_waiting_for_a_cpu_is_no_work() -> None:
+    """A process that is ready to run while another one has the CPU does not get older."""
+    with running("while True: sum(range(1000))") as starved:
+        os.sched_setscheduler(starved, os.SCHED_IDLE, os.sched_param(0))
+        with running("while True: sum(range(1000))"):
+            clock, began = WorkClock(starved), time.monotonic()
+            while time.monotonic() < began + 1:
+                time.sleep(0.1)
+                worked = clock.look()
+            assert worked < (time.monotonic() - began) / 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
