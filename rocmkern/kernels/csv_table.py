@@ -17,7 +17,9 @@ from rocmkern.paths import open_regular
 
 Cell = int | float | str | None
 
-MOST_TEXT_BYTES: Final = 16 << 20
+MOST_TEXT_BYTES: Final = 2 << 20
+MOST_LINES: Final = 1 << 16  # blank ones and comments included
+MOST_COLUMNS: Final = 1 << 10
 MOST_CELLS: Final = 1 << 18  # those that rows leave out included
 _COMMENTS: Final = re.compile(r'"[^"]*"|/\*(?:.*?\*/|(?P<open>.*))|(?://|#|(?<=\s);)[^\n]*', re.S)
 
@@ -45,7 +47,10 @@ def _text(path: Path) -> str:
 
 
 def _parsed(text: str) -> tuple[tuple[str, ...], list[tuple[int, dict[str, Cell]]]]:
-    records = _records(_without_comments(text).splitlines())
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.count("\n") > MOST_LINES:
+        raise ValueError(f"it has more than {MOST_LINES} lines; split it")
+    records = _records(_without_comments(text).split("\n"))
     _, header = next(records, (0, []))
     if len(set(header)) != len(header):
         raise ValueError("a column is named twice")
@@ -74,6 +79,8 @@ def _without_comments(text: str) -> str:
 
 def _records(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(lines, 1):
+        if line.count(",") >= MOST_COLUMNS:
+            raise ValueError(f"line {number} has more than {MOST_COLUMNS} cells")
         cells = [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
         if any(cells):
             yield number, cells

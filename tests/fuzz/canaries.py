@@ -13,7 +13,7 @@ from attrs import define, field
 from rocmkern.emulator import layout as at
 from rocmkern.emulator import space
 from rocmkern.emulator.arena import NO_RESERVE
-from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.machine import ARGUMENT_BYTES, Machine
 
 GUARD_BYTES: Final = 1 << 16
 PATTERN: Final = bytes((37 * i + 11) & 0xFF for i in range(4096)) * (GUARD_BYTES // 4096)
@@ -96,9 +96,10 @@ class Canaries:
         return bool(found == address and found != FAILED)
 
 
-def damaged_wave(machine: Machine, waves: int, stride: int) -> str | None:
+def damaged_wave(machine: Machine, waves: int, stride: int, argument_bytes: int) -> str | None:
     """The first wave of the last launch, one that ended well, that points to another launch than its worker does."""
-    worker = machine._idle[-1] if machine.checked else machine._spaces[-1].worker
+    has_kept_space = not machine.checked and argument_bytes <= ARGUMENT_BYTES
+    worker = machine._spaces[-1].worker if has_kept_space else machine._idle[-1]
     launch = ctypes.c_uint64.from_address(worker.address + at.WORKER_LAUNCH).value
     for number in range(waves):
         found = ctypes.c_uint64.from_address(worker.wave(number, stride) + at.WAVE_LAUNCH).value

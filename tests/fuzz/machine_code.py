@@ -172,8 +172,9 @@ class Bench:
             function.launch_packed(self.arguments(kernel), grid=GRID, block=block)
             driver: Any = self.device.driver
             entry = driver._entries[function._handle]
-            start = entry.start(self.machine, GRID, block, 0)
-            damage = damaged_wave(self.machine, start.plan.waves, start.plan.wave_bytes)
+            plan = entry.start(self.machine, GRID, block, 0).plan
+            nbytes = len(plan.argument_block(self.arguments(kernel)))
+            damage = damaged_wave(self.machine, plan.waves, plan.wave_bytes, nbytes)
             if damage is not None:
                 raise Damage(damage)
             if compiled:

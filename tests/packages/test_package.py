@@ -122,7 +122,10 @@ def test_quoted_text_is_never_a_comment(tmp_path_factory: pytest.TempPathFactory
         (f"knl_name,co_name{',' * 1000}\n" + "k,f\n" * 1000, "a column is named twice"),
         (f"knl_name,co_name,{','.join(map(str, range(1000)))}\n" + "k,f\n" * 1000, "it has more than 262144 cells"),
         ("/*" * 500_000, "line 1 begins a comment that has no end"),
-        ("knl_name,co_name\n" + "k,f\n" * 5_000_000, "it has more than 16777216 bytes"),
+        ("knl_name,co_name\n" + "k,f\n" * 600_000, "it has more than 2097152 bytes"),
+        ("knl_name,co_name\n" + "\n" * 70_000, "it has more than 65536 lines"),
+        ("knl_name,co_name\r" + "\r" * 70_000, "it has more than 65536 lines"),
+        (f"knl_name,co_name\nk,f{',' * 2000}\n", "line 2 has more than 1024 cells"),
     ],
 )
 def test_tables_that_are_none(tmp_path: Path, text: str, words: str) -> None:
