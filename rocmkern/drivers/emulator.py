@@ -78,8 +78,10 @@ class EmulatorDriver:
 
     def __attrs_post_init__(self) -> None:
         from rocmkern.emulator.machine import Machine  # loads LLVM: listing devices must not
+        from rocmkern.emulator.observers.checker import CHECKED
+        from rocmkern.emulator.observers.seam import NOBODY
 
-        self._machine = Machine(self.info.arch, checked=self.info.checked)
+        self._machine = Machine(self.info.arch, CHECKED if self.info.checked else NOBODY)
 
     def close(self) -> None:
         for stream in list(self._streams):

@@ -14,7 +14,7 @@ from rocmkern.emulator.consecutive import LANES, load_rows, store_rows
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.meaning.api import Access, Context, Row
 from rocmkern.emulator.mode import Mode
-from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
+from rocmkern.emulator.observers.seam import Accessed, Point, Watching, accessed, kind_of, names
 from rocmkern.emulator.wave import field, wave
 
 
@@ -27,7 +27,7 @@ class AccessFunction:
     space: Space
     wave_size: int
     returns: bool
-    checked: bool = False
+    watching: Watching = ()
     by_mode: str = ""  # the target, of an atomic for which MODE says which denormals count
 
     @property
@@ -36,7 +36,7 @@ class AccessFunction:
         custom = f"_{self.row.name}" if a.op == "custom" else ""
         custom += f"_by_mode_{self.by_mode}" if self.by_mode else ""
         parts = (a.op, a.bits, a.count, a.extend, a.half or "full", a.element or "int", self.space, self.wave_size)
-        custom += "_checked" if self.checked else ""
+        custom += names(self.watching)
         return "access_" + "_".join(str(p) for p in parts) + custom + ("_ret" if self.returns else "")
 
     @property
@@ -50,42 +50,48 @@ class AccessFunction:
     def body(self, w: Writer) -> None:
         """Emit the function's body; parameters are %w %op %mask %addresses %data %result."""
         mask = Value(w, "i64", 0, "%mask")
-        addresses = Value(w, "ptr", 0, "%addresses")
-        size = self._size(w)
-        spaces = Spaces(w, self.space, size, self.wave_size)
+        spaces = Spaces(w, self.space, self._size(w), self.wave_size)
         buffer = w.buffer(8 * LANES)
+        places = w.buffer(8 * self.wave_size) if self.watching else None
+        allowed = None if places is None else self._watched(w, spaces, places)
         with w.loop(self.wave_size // LANES) as chunk:
             part = mask.lshr(chunk * LANES).trunc("i16")
             with w.when(part.ne(0)):
-                raw = w.load(w.at(addresses, chunk * (8 * LANES)), "i64", LANES, 8)
-                resolved, inside = spaces.resolve(raw, chunk)
-                inside_bits = inside.lane_mask()
-                good, bad = part & inside_bits, part & ~inside_bits
-                if self.space == "buffer":
-                    bad = bad & ~raw.eq(OUTSIDE).lane_mask()
-                with w.when(bad.ne(0)):
-                    self._fault(w, bad, chunk, raw, size)
-                if self.checked:
-                    good = self._checked(w, good, chunk, resolved, buffer, size)
+                if places is None or allowed is None:
+                    resolved, good = self._resolve(w, spaces, part, chunk)
+                else:
+                    resolved = w.load(w.at(places, chunk * (8 * LANES)), "i64", LANES, 64)
+                    good = allowed.lshr(chunk * LANES).trunc("i16")
                 self._move(w, good, chunk, resolved, buffer)
         w.line("ret void")
 
+    def _resolve(self, w: Writer, spaces: Spaces, part: Value, chunk: Value) -> tuple[Value, Value]:
+        """Where the active lanes of a chunk go, and which of them go inside the space."""
+        raw = w.load(w.at(Value(w, "ptr", 0, "%addresses"), chunk * (8 * LANES)), "i64", LANES, 8)
+        resolved, inside = spaces.resolve(raw, chunk)
+        inside_bits = inside.lane_mask()
+        good, bad = part & inside_bits, part & ~inside_bits
+        if self.space == "buffer":
+            bad = bad & ~raw.eq(OUTSIDE).lane_mask()
+        with w.when(bad.ne(0)):
+            self._fault(w, bad, chunk, raw, spaces.size)
+        return resolved, good
+
+    def _watched(self, w: Writer, spaces: Spaces, places: Value) -> Value:
+        """The lanes that go inside the space and that all observers let go on; where is written to `places`."""
+        mask, lanes = Value(w, "i64", 0, "%mask"), w.variable(w.constant("i64", 0))
+        with w.loop(self.wave_size // LANES) as chunk:
+            part = mask.lshr(chunk * LANES).trunc("i16")
+            with w.when(part.ne(0)):
+                resolved, good = self._resolve(w, spaces, part, chunk)
+                w.store(resolved, w.at(places, chunk * (8 * LANES)), 64)
+                lanes.set(lanes.get() | good.zext("i64").shl(chunk * LANES))
+        access = Accessed(kind_of(self.access.op), self.space, lanes.get(), places, spaces.size)
+        operation = Value(w, "ptr", 0, "%op")
+        return accessed(self.watching, lambda i: Point(w, i, self.wave_size, access.lanes, lambda: operation), access)
+
     def _size(self, w: Writer) -> Value:
         return w.constant("i64", self.bytes_per_lane)
-
-    def _checked(self, w: Writer, good: Value, chunk: Value, resolved: Value, buffer: Value, size: Value) -> Value:
-        """The lanes that may go on, after a look at each one's bytes."""
-        kind = {"load": LOAD, "store": STORE}.get(self.access.op, ATOMIC)
-        allowed = w.variable(good)
-        w.store(resolved, buffer, 64)
-        with w.each_bit(good) as lane:
-            address = w.load(w.at(buffer, lane.zext("i64").shl(3)), "i64", 0, 8)
-            passes = w.call(
-                "check_access", "i1", 0, wave(w), Value(w, "ptr", 0, "%op"),
-                chunk * LANES + lane.zext("i64"), address, size.trunc("i32"), w.constant("i32", kind),
-            )  # fmt: skip
-            allowed.set(allowed.get() & ~(~passes).zext("i16").shl(lane.trunc("i16")))
-        return allowed.get()
 
     def _uniform(self, w: Writer, pointer: Value, chunk: Value) -> None:
         """All sixteen lanes read the same place."""

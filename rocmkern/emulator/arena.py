@@ -9,11 +9,10 @@ import os
 import sys
 import threading
 from bisect import bisect_left, bisect_right, insort
-from typing import Final
+from typing import Final, Protocol
 
 from attrs import define, field
 
-from rocmkern.emulator.shadow import ALLOCATED, FREED, WRITTEN
 from rocmkern.errors import DeviceOutOfMemory, DriverError
 
 ALIGNMENT: Final = 256
@@ -56,14 +55,26 @@ def _reserve_or_less(size: int) -> mmap.mmap:
     return _reserve_or_less(size // 2)
 
 
+class Watcher(Protocol):
+    """Who hears of device memory."""
+
+    def allocated(self, address: int, nbytes: int) -> None: ...
+
+    def freed(self, address: int, nbytes: int) -> None: ...
+
+    def written(self, address: int, nbytes: int) -> None:
+        """The host may write there from now on."""
+        ...
+
+
 @define(eq=False)
 class Arena:
     """Allocations are aligned to 256 bytes; addresses are the process's own."""
 
-    checked: bool = False  # keep per byte whether it is allocated and written, and use no address twice
+    apart: bool = False  # leave gaps between allocations, and use no address twice
     memory: mmap.mmap = field(factory=_reserve_most)
-    _shadow: mmap.mmap | None = None
-    _freed: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted; only when checked
+    watchers: tuple[Watcher, ...] = ()
+    _freed: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted; only where they lie apart
     _bytes: memoryview = field(init=False)
     base: int = field(init=False)
     end: int = field(init=False)  # one past the highest byte ever allocated
@@ -75,17 +86,6 @@ class Arena:
     def __attrs_post_init__(self) -> None:
         self.base = self.end = address_of(self.memory)
         self._bytes = memoryview(self.memory)
-        if self.checked:
-            self._shadow = reserve(len(self.memory))
-
-    @property
-    def shadow_address(self) -> int:
-        """Address of the byte that stands for the first of the arena; 0 where nothing is kept."""
-        return address_of(self._shadow) if self._shadow is not None else 0
-
-    def _mark(self, address: int, nbytes: int, state: int) -> None:
-        if self._shadow is not None:
-            ctypes.memset(self.shadow_address + address - self.base, state, nbytes)
 
     @property
     def capacity(self) -> int:
@@ -110,12 +110,13 @@ class Arena:
                 self.end += size
             insort(self._starts, address)
             self._sizes[address] = nbytes
-            self._mark(address, nbytes, ALLOCATED)
+            for watcher in self.watchers:
+                watcher.allocated(address, nbytes)
             return address
 
     def _room(self, nbytes: int) -> int:
-        """What an allocation takes; the checked mode leaves a gap behind it."""
-        return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT + (ALIGNMENT if self.checked else 0)
+        """What an allocation takes, with the gap behind it."""
+        return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT + (ALIGNMENT if self.apart else 0)
 
     def _take_hole(self, size: int) -> int | None:
         fitting = [(room, start) for start, room in self._holes if room >= size]
@@ -136,8 +137,9 @@ class Arena:
             self._starts.remove(address)
             size = self._room(nbytes)
             self._give_back(address, size)
-            if self.checked:
-                self._mark(address, nbytes, FREED)
+            for watcher in self.watchers:
+                watcher.freed(address, nbytes)
+            if self.apart:
                 insort(self._freed, (address, nbytes))
             else:
                 self._add_hole(address, size)
@@ -168,8 +170,9 @@ class Arena:
         """The bytes of allocated memory, writable. `writes`: they count as written from now on."""
         if nbytes and not self.contains(address, nbytes):
             raise DriverError(f"view: {nbytes} bytes at {address:#x} are not device memory; {self.describe(address)}")
-        if writes and self._shadow is not None:
-            self._mark(address, nbytes, ALLOCATED | WRITTEN)
+        if writes:
+            for watcher in self.watchers:
+                watcher.written(address, nbytes)
         start = address - self.base
         return self._bytes[start : start + nbytes]
 

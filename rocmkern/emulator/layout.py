@@ -19,8 +19,7 @@ WAVE_STATUS: Final = 576
 WAVE_NUMBER: Final = 580  # within its workgroup
 WAVE_GROUP: Final = 584  # three dwords
 WAVE_PC: Final = 600  # where to translate next, with status NEEDS_CODE
-WAVE_LDS_SHADOW: Final = 608
-WAVE_EPOCH: Final = 616  # barriers passed
+WAVE_OBSERVERS: Final = 608  # pointers to the structures of those that watch
 WAVE_SIGNALS: Final = 624  # of a workgroup's first wave: waves that have signalled the barrier
 WAVE_MODE: Final = 632  # i32, as s_getreg reads it
 SINK: Final = 640  # where unwanted scalar results go, of as many dwords as one instruction has
@@ -77,9 +76,8 @@ FAULT_GROUP: Final = 192
 FAULT_WAVE: Final = 204
 FAULT_KIND: Final = 208
 LAUNCH_FUEL: Final = 216
-LAUNCH_SHADOW: Final = 224  # of the checked mode, else null
-LAUNCH_FLOAT_MODE: Final = 232  # MXCSR while kernels run
-LAUNCH_WAVE_MODE: Final = 236  # MODE when a wave starts
+LAUNCH_FLOAT_MODE: Final = 224  # MXCSR while kernels run
+LAUNCH_WAVE_MODE: Final = 228  # MODE when a wave starts
 LAUNCH_SIZE: Final = 256
 
 # A worker: one thread's place in a launch.
@@ -93,7 +91,7 @@ WORKER_LDS: Final = 32
 WORKER_SCRATCH: Final = 40
 WORKER_GROUPS_DONE: Final = 48
 WORKER_QUOTA: Final = 56  # workgroups until `run` returns
-WORKER_LDS_SHADOW: Final = 64  # of the checked mode, else null
+WORKER_OBSERVERS: Final = 64  # pointers to the structures of those that watch, else null
 WORKER_PAUSE: Final = 72  # `run` returns at the workgroup's next barrier
 WORKER_SIZE: Final = 80
 

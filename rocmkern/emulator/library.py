@@ -7,12 +7,13 @@ from functools import partial
 
 from attrs import define, field
 
-from rocmkern.emulator import scheduler, shadow
+from rocmkern.emulator import scheduler
 from rocmkern.emulator.access import AccessFunction
 from rocmkern.emulator.ir import Value, Writer, type_text
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import ELEMENT, SUPPORT, Context, Row
 from rocmkern.emulator.native import Build, Code, Native
+from rocmkern.emulator.observers.seam import NOBODY, Observers
 from rocmkern.emulator.tier0 import HandlerBuilder, symbol_of
 from rocmkern.emulator.tier1 import UnitBuilder, plain_code
 
@@ -25,35 +26,36 @@ class Library:
     _accesses: dict[str, AccessFunction] = field(factory=dict)
     _plains: dict[str, HandlerBuilder] = field(factory=dict)
 
-    def load_scheduler(self) -> int:
-        """Address of `run`."""
-        address = self.native.address("run")
-        if address is None and self.native.recall("scheduler"):
-            address = self.native.address("run")
+    def load_scheduler(self, observers: Observers = NOBODY) -> int:
+        """Address of `run`. What all code calls, that of the observers too, is callable then."""
+        symbol, key = scheduler.run_symbol(observers), f"scheduler{observers.suffix}"
+        address = self.native.address(symbol)
+        if address is None and self.native.recall(key):
+            address = self.native.address(symbol)
         if address is None:
-            codes = (scheduler.RECORD_FAULT, shadow.code(), scheduler.RUN)
+            codes = (scheduler.RECORD_FAULT, *observers.functions(), scheduler.run(observers))
             self.native.ensure({c.symbol: _same(c) for c in codes})
-            self.native.keep("scheduler", [c.symbol for c in codes], True)
-            address = self.native.address("run")
+            self.native.keep(key, [c.symbol for c in codes], True)
+            address = self.native.address(symbol)
             assert address is not None
         return address
 
     def handlers(
-        self, by_shape: dict[str, Callable[[], tuple[Row, Inst]]], isa: str, wave_size: int, checked: bool
+        self, by_shape: dict[str, Callable[[], tuple[Row, Inst]]], isa: str, wave_size: int, observers: Observers
     ) -> dict[str, int]:
         """Addresses of the operation functions of instructions, by shape."""
-        self.load_scheduler()
+        self.load_scheduler(observers)
         symbols = {text: symbol_of(text) for text in by_shape}
         wanted: dict[str, Build] = {}
         for text, instruction in by_shape.items():
-            wanted[symbols[text]] = partial(self._operation, symbols[text], instruction, isa, wave_size, checked)
+            wanted[symbols[text]] = partial(self._operation, symbols[text], instruction, isa, wave_size, observers)
         self.native.ensure(wanted, self._part)
         return {text: self.native.address(symbol) or 0 for text, symbol in symbols.items()}
 
     def _operation(
-        self, symbol: str, instruction: Callable[[], tuple[Row, Inst]], isa: str, wave_size: int, checked: bool
+        self, symbol: str, instruction: Callable[[], tuple[Row, Inst]], isa: str, wave_size: int, observers: Observers
     ) -> Code:
-        return self._handler(symbol, HandlerBuilder(*instruction(), isa, wave_size, checked))
+        return self._handler(symbol, HandlerBuilder(*instruction(), isa, wave_size, observers))
 
     def _handler(self, symbol: str, builder: HandlerBuilder) -> Code:
         handler = builder.build(symbol)
@@ -62,8 +64,7 @@ class Library:
         return Code(symbol, handler.text, handler.declarations, needs, handler.globals, builder.level)
 
     def units(self, builders: list[UnitBuilder]) -> dict[int, int]:
-        """Addresses of compiled units, by where they begin."""
-        self.load_scheduler()
+        """Addresses of compiled units, by where they begin. What runs them has loaded the scheduler."""
         wanted: dict[str, Build] = {b.symbol: partial(self._unit, b) for b in builders}
         self.native.ensure(wanted, self._part)
         return {b.entry: self.native.address(b.symbol) or 0 for b in builders}
@@ -71,7 +72,7 @@ class Library:
     def _unit(self, builder: UnitBuilder) -> Code:
         code = builder.build()
         for symbol, (row, inst) in builder.plains.items():
-            self._plains[symbol] = plain_code(row, inst, builder.isa, builder.wave_size)
+            self._plains[symbol] = plain_code(row, inst, builder.isa, builder.wave_size, builder.observers)
         return code
 
     def _plain(self, symbol: str) -> Code:

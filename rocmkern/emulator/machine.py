@@ -21,9 +21,9 @@ from rocmkern.emulator.arena import Arena
 from rocmkern.emulator.launch import Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
+from rocmkern.emulator.observers.seam import NOBODY, OBSERVER_SHIFT, REASON_SHIFT, Observers, Records
 from rocmkern.emulator.printf import printing
 from rocmkern.emulator.program import Program, warn_of_failures
-from rocmkern.emulator.shadow import AFTER_FREE, RACE, UNALLOCATED, UNWRITTEN
 from rocmkern.emulator.space import FIRST_QUOTA, Space, Start, Worker
 from rocmkern.emulator.threads import Threads
 from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
@@ -47,7 +47,7 @@ def next_pc(wave: int) -> int:
     return ctypes.c_uint64.from_address(operation + at.OP_PC).value
 
 
-_LAUNCH: Final = struct.Struct("<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqQII")
+_LAUNCH: Final = struct.Struct("<qqIIIIIIQQQQQIIIIQQQQQQQQIIQQIIIIIIIIqII")
 
 
 @frozen
@@ -81,7 +81,7 @@ class Entry:
             begin.lds_bytes, begin.private_bytes, begin.wave_bytes, arena.base, 0,
             ctypes.addressof(text.table), text.address, len(text.text), 0, 0,
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-            arena.shadow_address, mode.of_cpu, mode.initial,
+            mode.of_cpu, mode.initial,
         )  # fmt: skip
         descriptor = program.base + kernel.descriptor_address
         return Start(begin, program.heat(kernel), program.expects_zeros(kernel), descriptor, record)
@@ -112,11 +112,12 @@ class Machine:
     """A device of `target` on this CPU. Launches are synchronous; several threads may launch at once."""
 
     target: str
-    checked: bool = False
+    observers: Observers = NOBODY
     timeout_s: float = TIMEOUT_S
     compiles: bool = True  # hot kernels; False: everything runs in tier 0
     isa: str = field(init=False)
     arena: Arena = field(init=False)
+    records: tuple[Records, ...] = field(init=False)  # what each observer keeps
     library: Library = field(factory=lambda: Library(native()))
     threads: int = field(factory=lambda: len(os.sched_getaffinity(0)))
     pool: Threads = field(init=False)
@@ -128,7 +129,10 @@ class Machine:
     # No cached_property: with one, attrs makes reading any attribute take several times as long.
     def __attrs_post_init__(self) -> None:
         self.isa = TARGETS[strip_features(self.target)].isa
-        self.arena = Arena(checked=self.checked)
+        observers = self.observers.those
+        self.arena = Arena(apart=any(o.apart for o in observers))
+        self.records = tuple(o.open(self.arena) for o in observers)
+        self.arena.watchers = self.records
         self.pool = Threads(max(1, self.threads - 1), "rocmkern-emulator")
 
     @property
@@ -136,7 +140,7 @@ class Machine:
         """Runs a worker, passed as its `passed`, until it has to be looked at: why."""
         run = self._run
         if run is None:
-            run = self._run = function(self.library.load_scheduler(), ctypes.c_int32)
+            run = self._run = function(self.library.load_scheduler(self.observers), ctypes.c_int32)
         return run
 
     def alloc(self, nbytes: int) -> int:
@@ -146,14 +150,13 @@ class Machine:
         self.arena.free(address)
 
     def view(self, address: int, nbytes: int, *, writes: bool = True) -> memoryview:
-        """The bytes of device memory. The checked mode takes them as written, unless the view is for reading."""
+        """The bytes of device memory. Observers take them as written, unless the view is for reading."""
         return self.arena.view(address, nbytes, writes=writes)
 
     def load(self, image: bytes) -> Loaded:
         """Place a code object in device memory."""
         code = read(image, most_bytes=self.arena.capacity)  # whoever asks for it has said how much it may take
-        compiles = self.compiles and not self.checked
-        return Loaded(Program(code, self.isa, self.arena, self.library, compiles, self.checked))
+        return Loaded(Program(code, self.isa, self.arena, self.library, self.compiles, self.observers))
 
     def launch(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
         """Run a kernel to its end.
@@ -178,7 +181,7 @@ class Machine:
         space, heat = self._take_space(len(block)), start.heat
         is_compiled = bool(heat.entries)
         try:
-            space.lay(start, block, COMPILED_FUEL if is_compiled else FUEL, checked=self.checked)
+            space.lay(start, block, COMPILED_FUEL if is_compiled else FUEL)
             if start.expects_zeros:
                 Launch(self, entry, start, space).take_turns()
                 return
@@ -189,30 +192,33 @@ class Machine:
             if status != at.FINISHED or not (is_compiled or heat.is_cool_after(perf_counter() - began)):
                 Launch(self, entry, start, space).go_on(status, began, perf_counter)
         finally:
-            self._return_space(space)
+            self._return_space(space, start)
 
     def _take_space(self, nbytes: int) -> Space:
-        """The checked mode gives just what is needed, so that what lies beyond is out of it, and takes it back."""
-        if not self.checked and nbytes <= ARGUMENT_BYTES:
+        """One kept from an earlier launch. Where somebody watches it is new, with just the room that is needed, so that
+        what lies beyond is outside."""
+        if not self.observers and nbytes <= ARGUMENT_BYTES:
             try:
                 return self._spaces.pop()
             except IndexError:
                 nbytes = ARGUMENT_BYTES
         return Space(self.arena, nbytes, self.take_worker())
 
-    def _return_space(self, space: Space) -> None:
-        if not self.checked and space.room == ARGUMENT_BYTES:
+    def _return_space(self, space: Space, start: Start) -> None:
+        if not self.observers and space.room == ARGUMENT_BYTES:
             self._spaces.append(space)
         else:
             self.arena.free(space.kernarg)
-            self.return_worker(space.worker)
+            self.return_worker(space.worker, start)
 
     def take_worker(self) -> Worker:
         with self._idle_lock:
-            return self._idle.pop() if self._idle else Worker()
+            return self._idle.pop() if self._idle else Worker(self.records)
 
-    def return_worker(self, worker: Worker) -> None:
+    def return_worker(self, worker: Worker, start: Start) -> None:
+        """Take back what a launch needs no more."""
         with self._idle_lock:
+            worker.end(start)
             self._idle.append(worker)
 
 
@@ -251,12 +257,12 @@ class Launch:
 
     def _take_worker(self) -> Worker:
         worker = self.machine.take_worker()
-        worker.prepare(ctypes.addressof(self.space.record), self.plan, checked=self.machine.checked)
+        worker.prepare(ctypes.addressof(self.space.record), self.start)
         return worker
 
     def _dismiss(self, worker: Worker) -> None:
         if worker is not self.space.worker:
-            self.machine.return_worker(worker)
+            self.machine.return_worker(worker, self.start)
 
     def _drive(self, took: float | None) -> None:
         """Run what the first workgroups, which took so long, have left; from the start for None."""
@@ -444,14 +450,14 @@ class Launch:
     def _raise_fault(self) -> None:
         pc, address, size, lane, x, y, z, wave, kind = struct.unpack_from("<QQIIIIIII", self.space.record, at.FAULT_PC)
         raise MemoryFault(
-            f"launch: {self.entry.kernel.name}: {describe(kind, size, address)} by lane {lane} of wave {wave},"
+            f"launch: {self.entry.kernel.name}: {self._describe(kind, size, address)} by lane {lane} of wave {wave},"
             f" workgroup ({x}, {y}, {z}), pc {self._position(pc):#x} in the kernel; {self._place(kind, address)}"
         )
 
     def _place(self, kind: int, address: int) -> str:
         """What the address is near to, or the limit that it breaks."""
         lds = f"the workgroup has {self.plan.lds_bytes} bytes of LDS"
-        if kind >> 4:
+        if kind >> REASON_SHIFT:
             return self._nearest(address) if self._is_memory(address) else lds
         return (self._nearest(address), lds, f"a lane has {self.plan.private_bytes} bytes of scratch")[kind >> 1]
 
@@ -461,21 +467,13 @@ class Launch:
     def _nearest(self, address: int) -> str:
         return self.machine.arena.describe(address)
 
-
-REASONS: Final = {
-    UNALLOCATED: "outside every allocation",
-    AFTER_FREE: "in memory that was freed",
-    UNWRITTEN: "of memory that nothing wrote",
-    RACE: "that races with another wave: no barrier lies between their accesses, and one writes",
-}
-
-
-def describe(kind: int, size: int, address: int) -> str:
-    """A faulty access, as `record_fault` got it."""
-    reason = kind >> 4
-    if reason:
-        what = ("load", "store", "atomic")[kind & 15]
-        return f"{what} of {size} bytes at {address:#x} {REASONS[reason]}"
-    what = "store" if kind & 1 else "load"
-    where = ("", " of LDS", " of scratch")[kind >> 1]
-    return f"{what}{where} of {size} bytes at {address:#x}"
+    def _describe(self, kind: int, size: int, address: int) -> str:
+        """A faulty access, as `record_fault` got it."""
+        number, reason = kind >> OBSERVER_SHIFT, kind >> REASON_SHIFT & (1 << OBSERVER_SHIFT - REASON_SHIFT) - 1
+        if reason:
+            what = ("load", "store", "atomic")[kind & ((1 << REASON_SHIFT) - 1)]
+            found = self.machine.observers.those[number].reasons[reason]
+            return f"{what} of {size} bytes at {address:#x} {found}"
+        what = "store" if kind & 1 else "load"
+        where = ("", " of LDS", " of scratch")[kind >> 1]
+        return f"{what}{where} of {size} bytes at {address:#x}"

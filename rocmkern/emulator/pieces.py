@@ -18,6 +18,7 @@ from rocmkern.emulator.library import Library
 from rocmkern.emulator.meaning import ROWS, Row, row_of
 from rocmkern.emulator.meaning.rounding import depends_on_mode
 from rocmkern.emulator.mode import Translated
+from rocmkern.emulator.observers.seam import Observers
 from rocmkern.emulator.operands import SPECIALS
 from rocmkern.emulator.tier0 import fields, shape
 from rocmkern.emulator.wave import FIELDS, extent
@@ -100,7 +101,7 @@ class Pieces:
 
     isa: str
     wave_size: int
-    checked: bool
+    observers: Observers
     translated: Translated = Translated.USUALLY
     count: Piece = field(init=False)  # begins every block
     join: Piece = field(init=False)  # put in where code goes on elsewhere
@@ -110,8 +111,8 @@ class Pieces:
 
     def __attrs_post_init__(self) -> None:
         self.count, self.join, self.untranslated = (
-            self._made(ROWS[name], Inst(0, 4, name, encoding))
-            for name, encoding in (("count", ""), ("s_branch", "SOPP"), ("untranslated", ""))
+            self._made(ROWS[name], Inst(0, size, name, encoding))
+            for name, size, encoding in (("count", 4, ""), ("s_branch", 0, "SOPP"), ("untranslated", 4, ""))
         )
 
     def straight(self, text: bytes, pc: int) -> Iterator[tuple[int, Piece, int]]:
@@ -150,7 +151,7 @@ class Pieces:
         }
         if forms:
             shapes = {text: form.first for text, form in forms.items()}
-            for text, address in library.handlers(shapes, self.isa, self.wave_size, self.checked).items():
+            for text, address in library.handlers(shapes, self.isa, self.wave_size, self.observers).items():
                 forms[text].handler = address
 
     def _add(self, text: bytes, pc: int) -> Piece:
@@ -174,7 +175,7 @@ class Pieces:
 
     def _made(self, row: Row, inst: Inst) -> Piece:
         values = fields(row, inst, self.isa, self.wave_size)
-        name = shape(inst, self.isa, self.wave_size, self.checked)
+        name = shape(inst, self.isa, self.wave_size) + self.observers.key(row, inst)
         form = self._forms.get(name)
         if form is None:
             form = self._forms[name] = Form.of(row, inst, name, len(values))
@@ -210,5 +211,5 @@ def meaning_of(isa: str, text: bytes, pc: int) -> tuple[Row, Inst]:
 
 
 @cache
-def pieces(isa: str, wave_size: int, checked: bool, translated: Translated = Translated.USUALLY) -> Pieces:
-    return Pieces(isa, wave_size, checked, translated)
+def pieces(isa: str, wave_size: int, observers: Observers, translated: Translated = Translated.USUALLY) -> Pieces:
+    return Pieces(isa, wave_size, observers, translated)

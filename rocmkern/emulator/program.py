@@ -20,6 +20,7 @@ from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.launch import Descriptor
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, IEEE, ROUNDING, SINGLES, FloatMode, Translated, usual
+from rocmkern.emulator.observers.seam import NOBODY, Observers
 from rocmkern.emulator.placing import Image
 from rocmkern.emulator.scan import FLOAT_ADDS, Words, sets_mode
 from rocmkern.emulator.snapshot import Kept
@@ -107,7 +108,7 @@ class Program:
     arena: Arena
     library: Library
     compiles: bool = True  # what is hot
-    checked: bool = False
+    observers: Observers = NOBODY
     base: int = field(init=False)  # what is added to the file's addresses
     translation: Translation = field(init=False)
     _image: Image = field(init=False)
@@ -121,7 +122,7 @@ class Program:
         image = self._image = Image(self.code, self.arena)
         self.base = image.base
         self.translation = Translation(
-            image.text, image.text_address, self.isa, self.code.target, self.library, self.checked
+            image.text, image.text_address, self.isa, self.code.target, self.library, self.observers
         )
         self._translations[Translated.USUALLY] = self.translation
 
@@ -202,7 +203,7 @@ class Program:
         with self._lock:
             return self._translations.get(translated) or self._translations.setdefault(
                 translated,
-                Translation(one.text, one.address, one.isa, one.target, one.library, one.checked, translated),
+                Translation(one.text, one.address, one.isa, one.target, one.library, one.observers, translated),
             )
 
     def entry(self, kernel: Kernel, wave_size: int) -> int:
@@ -220,7 +221,7 @@ class Program:
     def _look_up(self, kernel: Kernel) -> None:
         """See what an earlier process kept of a kernel. The functions that it consists of are callable then."""
         heat = self._heat[kernel.name]
-        if heat.is_looked_up or self.checked:
+        if heat.is_looked_up or self.observers:
             return
         heat.is_looked_up = True
         self.library.load_scheduler()
@@ -255,7 +256,7 @@ class Program:
     def _note(self, kernel: Kernel) -> None:
         """See to it that what is translated of a kernel is kept as the process ends."""
         heat = self._heat[kernel.name]
-        if not (heat.is_noted or self.checked) and len(_noted) < MOST_NOTED:
+        if not (heat.is_noted or self.observers) and len(_noted) < MOST_NOTED:
             heat.is_noted = True
             _noted.append(partial(self._keep, kernel))
 
@@ -366,7 +367,8 @@ class Program:
     def _compile_in_background(self, kernel: Kernel, extra: set[int]) -> None:
         try:
             self.compile(kernel, extra)
-            self._keep(kernel)  # at once: it took seconds
+            if not self.observers:
+                self._keep(kernel)  # at once: it took seconds
         except Exception as error:
             self._heat[kernel.name].failed = True
             _failures.append(
@@ -383,7 +385,7 @@ class Program:
         hot = Hot(Hot.of(flow, text.counts).versions | heat.versions)
         leaders = {pc for pc in flow.code if text.is_counted(pc)}
         builders = [
-            UnitBuilder(flow, e, hot, self.isa, kernel.wave_size, leaders)
+            UnitBuilder(flow, e, hot, self.isa, kernel.wave_size, leaders, self.observers)
             for e in flow.entries
             if {(e, True), (e, False)} & hot.versions
         ]

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from rocmkern.emulator import layout as at
+from rocmkern.emulator.ir import Writer
 from rocmkern.emulator.native import Code
+from rocmkern.emulator.observers.seam import Observers
 
 
-def _ir(text: str) -> str:
-    """Fill in `{NAME}` with the layout's constants."""
-    return text.format_map({k: v for k, v in vars(at).items() if isinstance(v, int)})
+def _ir(text: str, **more: str) -> str:
+    """Fill in `{NAME}` with the layout's constants, and what more there is."""
+    return text.format_map({k: v for k, v in vars(at).items() if isinstance(v, int)} | more)
 
 
 _RECORD_FAULT: Final = _ir("""
@@ -54,7 +56,7 @@ done:
 }}
 """)
 
-_BEGIN_GROUP: Final = _ir("""
+_BEGIN_GROUP: Final = """
 define internal void @begin_group(ptr %worker, ptr %launch, i64 %group) {{
 entry:
   %pgx = getelementptr i8, ptr %launch, i64 {LAUNCH_GRID}
@@ -106,18 +108,9 @@ entry:
   %lds = load ptr, ptr %pwl
   %pws = getelementptr i8, ptr %worker, i64 {WORKER_SCRATCH}
   %scratch = load ptr, ptr %pws
-  %pws2 = getelementptr i8, ptr %worker, i64 {WORKER_LDS_SHADOW}
-  %lds_shadow = load ptr, ptr %pws2
-  %is_checked = icmp ne ptr %lds_shadow, null
-  br i1 %is_checked, label %forget, label %first_wave
-forget:
-  %shadow_bytes = shl i64 %lds_size, 3
-  call void @llvm.memset.p0.i64(ptr align 8 %lds_shadow, i8 0, i64 %shadow_bytes, i1 false)
-  br label %first_wave
-first_wave:
   br label %wave
 wave:
-  %i = phi i32 [0, %first_wave], [%i1, %wave]
+  %i = phi i32 [0, %entry], [%i1, %wave]
   %i64 = zext i32 %i to i64
   %off = mul i64 %i64, %stride
   %w = getelementptr i8, ptr %waves, i64 %off
@@ -153,11 +146,7 @@ wave:
   store ptr %lds, ptr %d
   %e = getelementptr i8, ptr %w, i64 {WAVE_LDS_SIZE}
   store i64 %lds_size, ptr %e
-  %ls = getelementptr i8, ptr %w, i64 {WAVE_LDS_SHADOW}
-  store ptr %lds_shadow, ptr %ls
-  %ep = getelementptr i8, ptr %w, i64 {WAVE_EPOCH}
-  store i64 1, ptr %ep
-  %sg = getelementptr i8, ptr %w, i64 {WAVE_SIGNALS}
+{pass_on}  %sg = getelementptr i8, ptr %w, i64 {WAVE_SIGNALS}
   store i64 0, ptr %sg
   %wm = getelementptr i8, ptr %w, i64 {WAVE_MODE}
   store i32 %float_mode, ptr %wm
@@ -192,11 +181,10 @@ done:
   store i32 %n, ptr %p
   %q = getelementptr i8, ptr %worker, i64 {WORKER_WAITING}
   store i32 0, ptr %q
-  ret void
+{tell}  ret void
 }}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-""")
+"""
 
 _RUN: Final = _ir("""
 define internal i32 @run_waves(ptr %worker) {{
@@ -339,8 +327,8 @@ untranslated:
 
 RECORD_FAULT: Final = Code("record_fault", _RECORD_FAULT, {})
 # Other libraries may have told this thread to flush denormals: kernels get the mode that their descriptor asks for.
-_WITH_FLOAT_MODE: Final = _ir("""
-define i32 @run(ptr %worker) {{
+_WITH_FLOAT_MODE: Final = """
+define i32 @{symbol}(ptr %worker) {{
   %saved = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %saved)
   %launch = load ptr, ptr %worker
@@ -352,6 +340,32 @@ define i32 @run(ptr %worker) {{
 }}
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
-""")
+"""
+# Where a machine has observers: each wave knows their structures, and a group that begins is theirs first.
+_PASS_ON: Final = """
+  %po = getelementptr i8, ptr %worker, i64 {WORKER_OBSERVERS}
+  %structures = load ptr, ptr %po
+  %wo = getelementptr i8, ptr %w, i64 {WAVE_OBSERVERS}
+  store ptr %structures, ptr %wo
+"""
+_TELL: Final = "  call void @tell_of_group(ptr %waves)\n"
 
-RUN: Final = Code("run", _BEGIN_GROUP + _RUN + _WITH_FLOAT_MODE, {})
+
+def run_symbol(observers: Observers) -> str:
+    """Of the scheduler on a machine with these observers."""
+    return f"run{observers.suffix}"
+
+
+def run(observers: Observers) -> Code:
+    """The scheduler."""
+    symbol = run_symbol(observers)
+    end = _ir(_WITH_FLOAT_MODE, symbol=symbol)
+    if not observers:
+        return Code(symbol, _ir(_BEGIN_GROUP, pass_on="", tell="") + _RUN + end, {})
+    w = Writer()
+    observers.group(w)
+    w.line("ret void")
+    body = "\n".join([*w.prologue, *w.lines])
+    told = f"define internal void @tell_of_group(ptr %w) #0 {{\n{body}\n}}\n"
+    begin = _ir(_BEGIN_GROUP, pass_on=_ir(_PASS_ON), tell=_TELL)
+    return Code(symbol, told + begin + _RUN + end, w.declarations)

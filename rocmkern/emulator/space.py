@@ -11,8 +11,8 @@ from attrs import define, field, frozen
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena, address_of, reserve
 from rocmkern.emulator.launch import PACKET_BYTES, SCALAR_BYTES, Plan
+from rocmkern.emulator.observers.seam import Records
 from rocmkern.emulator.program import Heat
-from rocmkern.emulator.shadow import LDS_RECORD_BYTES
 
 REMEMBERED_IMAGES: Final = 1024
 LDS_SLACK: Final = 64
@@ -34,8 +34,9 @@ class Start:
 
 @define(eq=False)
 class Worker:
-    """One thread's memory for the waves, LDS and scratch of a workgroup."""
+    """One thread's memory for the waves, LDS and scratch of a workgroup, and for the structures of observers."""
 
+    watching: tuple[Records, ...] = ()
     record: ctypes.Array[ctypes.c_char] = field(factory=lambda: ctypes.create_string_buffer(at.WORKER_SIZE))
     address: int = field(init=False)
     passed: object = field(init=False)  # the address as ctypes passes it on, converted once
@@ -59,14 +60,28 @@ class Worker:
             self._addresses[name] = address_of(memory)
         return self._addresses[name]
 
-    def prepare(self, launch: int, plan: Plan, *, checked: bool) -> None:
-        """Begin work on the launch whose record is there."""
-        lds_shadow = (plan.lds_bytes + 1) * LDS_RECORD_BYTES if checked else 0
+    def prepare(self, launch: int, start: Start) -> None:
+        """Begin work on a launch whose record is there."""
+        plan = start.plan
         _WORKER(
             self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", plan.waves * plan.wave_bytes),
             self.memory("lds", plan.lds_bytes + LDS_SLACK), self.memory("scratch", plan.scratch_bytes), 0, 0,
-            self.memory("lds shadow", lds_shadow) if checked else 0, 0,
+            self._structures(start) if self.watching else 0, 0,
         )  # fmt: skip
+
+    def _structures(self, start: Start) -> int:
+        """Address of the table of the observers' structures."""
+        table = self.memory("structures", 8 * len(self.watching))
+        for i, records in enumerate(self.watching):
+            structure = self.memory(f"structure {i}", records.room(start))
+            ctypes.c_uint64.from_address(table + 8 * i).value = structure
+            records.begin(structure, start)
+        return table
+
+    def end(self, start: Start) -> None:
+        """No workgroup of a launch is left for this thread."""
+        for i, records in enumerate(self.watching):
+            records.end(self._addresses[f"structure {i}"], start)
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -129,11 +144,11 @@ class Space:
         self._quads, self.words = self._view.cast("Q"), self._view.cast("I")
         self._scalars = ctypes.addressof(self.record) + at.LAUNCH_SIZE
 
-    def lay(self, start: Start, block: bytes, fuel: int, *, checked: bool) -> None:
+    def lay(self, start: Start, block: bytes, fuel: int) -> None:
         """Write what the kernel finds when it starts, `block` being its arguments with the hidden ones, and let the
         worker run FIRST_QUOTA workgroups.
         """
-        image, of_worker = self._images.get(start) or self._image(start, checked=checked)
+        image, of_worker = self._images.get(start) or self._image(start)
         self._view[:] = image
         self.worker.view[:] = of_worker
         self._quads[at.LAUNCH_ARENA_END // 8] = self.arena.end
@@ -148,9 +163,9 @@ class Space:
         """Where the dispatch packet goes: behind the arguments."""
         return self.kernarg + -(-self.room // 64) * 64
 
-    def _image(self, start: Start, *, checked: bool) -> tuple[bytes, bytes]:
+    def _image(self, start: Start) -> tuple[bytes, bytes]:
         before = self.worker.places
-        self.worker.prepare(ctypes.addressof(self.record), start.plan, checked=checked)
+        self.worker.prepare(ctypes.addressof(self.record), start)
         self.worker.quota = FIRST_QUOTA
         if len(self._images) >= REMEMBERED_IMAGES or self.worker.places != before:
             self._images.clear()

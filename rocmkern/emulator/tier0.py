@@ -15,12 +15,13 @@ from attrs import define, field, frozen
 
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.access import AccessFunction, emit_atomic
-from rocmkern.emulator.addresses import SPACE_OF, Addresses, scalar_access
+from rocmkern.emulator.addresses import SPACE_OF, Addresses, Space, scalar_access
 from rocmkern.emulator.compiler import QUICK, THOROUGH
 from rocmkern.emulator.formats import Format, instruction_word, resource_bits
 from rocmkern.emulator.ir import Value, Writer, within
 from rocmkern.emulator.isa.model import NULL, PLAIN, Inst, Mods, Operand
-from rocmkern.emulator.meaning.api import ROWS, Context, Row
+from rocmkern.emulator.meaning.api import ROWS, Access, Context, Row
+from rocmkern.emulator.observers.seam import LOAD, NOBODY, Accessed, Observers, Point, Watching, accessed, kind_of
 from rocmkern.emulator.operands import (
     CONSTANTS,
     constant_bits,
@@ -32,7 +33,6 @@ from rocmkern.emulator.operands import (
 )
 from rocmkern.emulator.out_of_line import OutOfLine, StateRegisters
 from rocmkern.emulator.registers import Place
-from rocmkern.emulator.shadow import ATOMIC, LOAD, STORE
 from rocmkern.emulator.transposing import transposed
 from rocmkern.emulator.typed_access import TypedAccessFunction
 from rocmkern.emulator.wave import field as wave_field
@@ -90,7 +90,7 @@ def has_immediates(inst: Inst) -> bool:
     return inst.encoding in MEMORY or not inst.encoding
 
 
-def shape(inst: Inst, isa: str, wave_size: int, checked: bool = False) -> str:
+def shape(inst: Inst, isa: str, wave_size: int) -> str:
     """What the function of an instruction depends on; equal for instructions that differ in open fields only."""
     operands = ",".join([_kind(o) for o in inst.dst]) + "=" + ",".join([_kind(o) for o in inst.src])
     text = f"{inst.name}|{inst.encoding}|{operands}|{isa}|{wave_size}"
@@ -104,7 +104,7 @@ def shape(inst: Inst, isa: str, wave_size: int, checked: bool = False) -> str:
         text += f"|size {inst.size}"
     if inst.parts:
         text += "|" + "+".join([shape(part, isa, wave_size) for part in inst.parts])
-    return f"{text}|checked" if checked and inst.encoding in MEMORY else text
+    return text
 
 
 def _kind(o: Operand) -> str:
@@ -148,7 +148,7 @@ class HandlerBuilder:
     inst: Inst
     isa: str
     wave_size: int
-    checked: bool = False
+    observers: Observers = NOBODY
     plain: bool = False  # a function that returns instead of going on: for calls from compiled code
     accesses: dict[str, AccessFunction] = field(factory=dict)
 
@@ -170,11 +170,28 @@ class HandlerBuilder:
     def build(self, symbol: str) -> Handler:
         w = Writer()
         regs = OutOfLine(w, self.inst, self.wave_size, self.isa)
+        if not self.plain:  # compiled code tells of what it calls
+            for i, observer in self.observers.watching("instruction", self.row, self.inst):
+                observer.instruction(self._point(regs, i), self.row, self.inst)
         getattr(self, f"_{self.row.unit}")(w, regs)
         body = "\n".join([*w.prologue, *w.lines])
         result = "void" if self.plain else "i32"
         text = f"define {result} @{symbol}{PARAMETERS} #0 {{\n{body}\n}}\n"
         return Handler(symbol, text, w.declarations, self.accesses, frozenset(w.supports), w.globals)
+
+    def _point(self, regs: OutOfLine, number: int) -> Point:
+        """This instruction, for an observer."""
+        lanes = regs.exec_mask()
+        assert lanes is not None
+        return Point(regs.writer, number, self.wave_size, lanes, regs.operation)
+
+    @property
+    def _watching(self) -> Watching:
+        """Who wants to know of its accesses."""
+        return self.observers.watching("access", self.row, self.inst)
+
+    def _function(self, row: Row, access: Access, space: Space, returns: bool, by_mode: str = "") -> AccessFunction:
+        return AccessFunction(row, access, space, self.wave_size, returns, self._watching, by_mode)
 
     # Going on.
 
@@ -256,6 +273,8 @@ class HandlerBuilder:
         for offset, step in ((at.OP_COUNT, 1), (at.OP_PARTIAL, off)):
             spot = w.at(op, offset)
             w.store(w.load(spot, "i64", 0, 8) + step, spot, 8)
+        for i, observer in self.observers.watching("block", self.row, self.inst):
+            observer.block(self._point(regs, i))
         self._next(w)
 
     def _untranslated(self, w: Writer, regs: OutOfLine) -> None:
@@ -266,8 +285,6 @@ class HandlerBuilder:
         w.line(f"ret i32 {at.END}")
 
     def _barrier(self, w: Writer, regs: OutOfLine) -> None:
-        epoch = wave_field(w, at.WAVE_EPOCH)
-        w.store(w.load(epoch, "i64", 0, 8) + 1, epoch, 8)
         self._pause(w, w.at(regs.operation(), self.operation_bytes), at.BARRIER)
 
     def _branch(self, w: Writer, regs: OutOfLine) -> None:
@@ -278,6 +295,10 @@ class HandlerBuilder:
             taken = self.row.emit(context, *(implicit(regs, t) for t in self.row.sources))
             assert isinstance(taken, Value)
             following = taken.select(following, w.at(op, self.operation_bytes))
+        else:
+            taken = w.constant("i1", 1)
+        for i, observer in self.observers.watching("branch", self.row, self.inst):
+            observer.branch(self._point(regs, i), taken)
         self._spend_fuel(w, following)
         self._go(w, following)
 
@@ -316,11 +337,11 @@ class HandlerBuilder:
             payload, word = shape.size, w.buffer(4)
             w.store(shape.word, word, 4)
             function: AccessFunction = TypedAccessFunction(
-                self.row, access, space, self.wave_size, returns, self.checked, isa=self.isa
+                self.row, access, space, self.wave_size, returns, self._watching, isa=self.isa
             )
         else:
             by_mode = self.isa if self.inst.mods.by_mode else ""
-            function = AccessFunction(self.row, access, space, self.wave_size, returns, self.checked, by_mode)
+            function = self._function(self.row, access, space, returns, by_mode)
         if space == "buffer" and access.count > 1 and not (access.typed or is_to_lds(self.inst)):
             places = [regs.rows(data[0]) if data else null, regs.rows(result) if result else null]
             self._by_dword(w, regs, function, mask, *places)
@@ -358,7 +379,7 @@ class HandlerBuilder:
         """Each dword of a lane is in a buffer's range or not; all at once where no lane is cut."""
         row, count, size = ROWS[f"buffer_{function.access.op}_dword"], function.access.count, 8 * self.wave_size
         assert row.access is not None
-        single = AccessFunction(row, row.access, "buffer", self.wave_size, function.returns, self.checked)
+        single = self._function(row, row.access, "buffer", function.returns)
         four, cut, spots = w.constant("i64", 4), w.variable(w.constant("i1", 0)), w.buffer(size * count)
         Addresses(self.inst, regs, isa=self.isa, payload=four, span=4 * (count - 1), cut=cut).fill(spots)
         apart, together, after = w.fresh("apart"), w.fresh("together"), w.fresh("moved")
@@ -441,7 +462,7 @@ class HandlerBuilder:
             w.store(lane * (4 if count == 1 else 16) + first, w.at(places, chunk * (8 * regs.lanes)), 64)
         row = ROWS[f"ds_{'write' if is_load else 'read'}_b{32 * count}"]
         assert row.access is not None
-        lds = AccessFunction(row, row.access, "lds", self.wave_size, not is_load, self.checked)
+        lds = self._function(row, row.access, "lds", not is_load)
         if is_load:
             self._call(w, memory, mask, spots, word, moved)
             self._call(w, lds, mask, places, moved, null)
@@ -506,19 +527,19 @@ class HandlerBuilder:
         low = w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8)
         high = w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8)
         bad = (address - low).compare("ugt", high - low - size)
-        kind = {"load": LOAD, "store": STORE}.get(self.row.access.op, ATOMIC)
+        kind = kind_of(self.row.access.op)
         with w.when(bad):
             w.call(
                 "record_fault", "void", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
                 size.trunc("i32"), w.constant("i32", int(kind != LOAD)),
             )  # fmt: skip
             self._give_up(w)
-        if self.checked:
-            allowed = w.call(
-                "check_access", "i1", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
-                size.trunc("i32"), w.constant("i32", kind),
-            )  # fmt: skip
-            with w.when(~allowed):
+        if self._watching:
+            one, place = w.constant("i64", 1), w.buffer(8)
+            w.store(address, place, 8)
+            access = Accessed(kind, "scalar", one, place, size)
+            allowed = accessed(self._watching, lambda i: Point(w, i, self.wave_size, one, regs.operation), access)
+            with w.when(allowed.eq(0)):
                 self._give_up(w)
 
     def _move_scalars(self, w: Writer, regs: OutOfLine, pointer: Value) -> None:

@@ -8,7 +8,9 @@ where nothing is masked, and for any EXEC. Which blocks and versions are worth h
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import blake2s
+from typing import Final
 
 from attrs import define, field, frozen
 
@@ -18,14 +20,16 @@ from rocmkern.emulator.inline import QUAD, Inline, Uniform, Whole, is_uniform
 from rocmkern.emulator.inline_memory import InlineMemory
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
-from rocmkern.emulator.meaning.api import Context, Row
+from rocmkern.emulator.meaning.api import ROWS, Context, Row
 from rocmkern.emulator.native import Code
+from rocmkern.emulator.observers.seam import NOBODY, Observers, Point
 from rocmkern.emulator.operands import CONSTANTS, emit_dual, emit_scalar, emit_vector, implicit, uniform
 from rocmkern.emulator.registers import Place
 from rocmkern.emulator.tier0 import PARAMETERS, HandlerBuilder, shape, symbol_of
 from rocmkern.emulator.wave import field as field_of_wave
 
 Version = tuple[int, bool]  # block, EXEC known to be all ones
+BLOCK: Final = (ROWS["count"], Inst(0, 4, "count", ""))  # what begins one in tier 0
 
 
 @frozen
@@ -57,6 +61,7 @@ class UnitBuilder:
     isa: str
     wave_size: int
     leaders: set[int]
+    observers: Observers = NOBODY
     plains: dict[str, tuple[Row, Inst]] = field(factory=dict)
     _writer: Writer = field(factory=Writer)
     _stubs: dict[tuple[str, int, bool], str] = field(factory=dict)
@@ -76,6 +81,7 @@ class UnitBuilder:
     def symbol(self) -> str:
         """By content: the instructions and their places, what is hot, where one goes on, what is read from there on."""
         state, alive = blake2s(f"{self.isa} {self.wave_size} {self.entry}".encode(), digest_size=16), self.flow.alive
+        state.update(self._block_key.encode())
         for start, full in self.versions:
             block = self._blocks[start]
             after = f"{block.after} {block.after in self.leaders}"
@@ -83,11 +89,11 @@ class UnitBuilder:
             for place in (start, *block.successors):
                 state.update(f"{sorted(alive[place]) if place in alive else ''};".encode())
             for pc in block.pcs:
-                inst = self.flow.code[pc][1]
+                row, inst = self.flow.code[pc]
                 state.update(
                     f"{pc} {pc in self.leaders} {inst.dst} {inst.src} {inst.imm} {inst.imm1} {inst.target}".encode()
                 )
-                state.update(shape(inst, self.isa, self.wave_size).encode())
+                state.update((shape(inst, self.isa, self.wave_size) + self.observers.key(row, inst)).encode())
         return "unit_" + state.hexdigest()
 
     def build(self) -> Code:
@@ -167,6 +173,7 @@ class UnitBuilder:
                 self._regs.save(register)
             operation = self._operation(pc, flag and kind != "count")
             if kind == "count":
+                self._tell_of_block(pc)
                 for offset in (at.OP_COUNT,) if flag else (at.OP_COUNT, at.OP_PARTIAL):
                     spot = w.at(operation, offset)
                     w.store(w.load(spot, "i64", 0, 8) + 1, spot, 8)
@@ -203,12 +210,15 @@ class UnitBuilder:
         w, regs = self._writer, self._regs
         w.lines.append(f"{self._label(block.start, full)}:")
         regs.begin_block(full)
+        self._tell_of_block(block.start)
         for pc in block.pcs:
             row, inst = self.flow.code[pc]
             if inst.mods.gpr_index and row.unit != "salu":  # registers that are chosen at run time lie in memory
                 w.jump(self._back_to_tier0(pc))
                 return
             regs.inst = inst
+            for i, observer in self.observers.watching("instruction", row, inst):
+                observer.instruction(self._point(pc, i), row, inst)
             self._instruction(row, inst)
         self._leave(block, full)
 
@@ -236,21 +246,44 @@ class UnitBuilder:
     def _branch(self, block: Block, row: Row, inst: Inst, full: bool) -> None:
         w = self._writer
         if row.emit is None:
+            self._tell_of_branch(row, inst, w.constant("i1", 1))
             w.jump(self._edge(block, inst.target, full))
         else:
             context = Context(w, 0, self.wave_size, self.isa)
             taken = row.emit(context, *(implicit(self._regs, t) for t in row.sources))
             assert isinstance(taken, Value)
+            self._tell_of_branch(row, inst, taken)
             w.branch(taken, self._edge(block, inst.target, full), self._edge(block, block.after, full))
         for target in dict.fromkeys(block.successors):
             self._back_edge(block, target, full)
+
+    # What observers add.
+
+    @property
+    def _block_key(self) -> str:
+        return self.observers.key(*BLOCK)
+
+    def _point(self, pc: int, number: int) -> Point:
+        lanes = self._regs.read_pair(EXEC_PAIR)
+        lanes = lanes if self.wave_size == 64 else lanes & 0xFFFFFFFF
+        operation = partial(self._operation, pc, pc in self.leaders)
+        return Point(self._writer, number, self.wave_size, lanes, operation, pc)
+
+    def _tell_of_block(self, pc: int) -> None:
+        for i, observer in self.observers.watching("block", *BLOCK):
+            observer.block(self._point(pc, i))
+
+    def _tell_of_branch(self, row: Row, inst: Inst, taken: Value) -> None:
+        for i, observer in self.observers.watching("branch", row, inst):
+            observer.branch(self._point(inst.pc, i), taken)
 
     # Instructions.
 
     def _instruction(self, row: Row, inst: Inst) -> None:
         if row.unit in ("nop", "branch", "end", "barrier"):
             return
-        if inst.mods.by_mode:  # tells the CPU how to round
+        is_watched = row.unit == "memory" and self.observers.key(row, inst)  # it must not go back to tier 0 half told
+        if inst.mods.by_mode or is_watched:  # the former tells the CPU how to round
             self.call(row, inst)
         elif is_uniform(row, inst, self._regs):
             one = Uniform(self._writer, self.wave_size, self.isa, inst, lanes=QUAD, full=True, parts=self._regs)
@@ -322,7 +355,7 @@ class UnitBuilder:
     def call(self, row: Row, inst: Inst) -> None:
         """Run the instruction out of line on the wave's memory."""
         regs, w = self._regs, self._writer
-        symbol = plain_symbol(inst, self.isa, self.wave_size)
+        symbol = "call_" + symbol_of(shape(inst, self.isa, self.wave_size) + self.observers.key(row, inst))
         self.plains[symbol] = (row, inst)
         effects = Effects.of(row, inst)
         for register in sorted(effects.reads | ALWAYS_READ):
@@ -334,9 +367,5 @@ class UnitBuilder:
             regs.restore(register)
 
 
-def plain_symbol(inst: Inst, isa: str, wave_size: int) -> str:
-    return "call_" + symbol_of(shape(inst, isa, wave_size))
-
-
-def plain_code(row: Row, inst: Inst, isa: str, wave_size: int) -> HandlerBuilder:
-    return HandlerBuilder(row, inst, isa, wave_size, plain=True)
+def plain_code(row: Row, inst: Inst, isa: str, wave_size: int, observers: Observers) -> HandlerBuilder:
+    return HandlerBuilder(row, inst, isa, wave_size, observers, plain=True)

@@ -19,6 +19,7 @@ from rocmkern.emulator import layout as at
 from rocmkern.emulator.flow import Code
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import Translated
+from rocmkern.emulator.observers.seam import Observers
 from rocmkern.emulator.pieces import NoMeaning, Piece, Pieces, pieces
 from rocmkern.emulator.snapshot import Run, Snapshot, words_of
 from rocmkern.errors import KernelAborted, UnsupportedInstruction
@@ -48,7 +49,7 @@ class Translation:
     isa: str
     target: str
     library: Library
-    checked: bool
+    observers: Observers
     translated: Translated = Translated.USUALLY
     table: ctypes.Array[ctypes.c_uint64] = field(init=False)  # of each dword of code: its operation, or 0
     runs: list[Run] = field(factory=list)  # what was translated
@@ -109,12 +110,12 @@ class Translation:
             counted = frozenset(pc for pc in places if self._marks[pc >> 2] & COUNTED)
             leads = [pc for pc in places if self._marks[pc >> 2] & LEADS]
             runs = [run for run in self.runs if start <= run[0] < end]
-        known = pieces(self.isa, wave_size, self.checked, self.translated)
+        known = pieces(self.isa, wave_size, self.observers, self.translated)
         return Snapshot.of(runs, self.text, known, counted, leads)
 
     def restore(self, kept: Snapshot, wave_size: int) -> bool:
         """Take over the operations that another process had; not where some of them are here already."""
-        known = pieces(self.isa, wave_size, self.checked, self.translated)
+        known = pieces(self.isa, wave_size, self.observers, self.translated)
         known.find_handlers((), self.library)
         handlers = [self.library.native.address(symbol) or 0 for symbol in kept.handlers]
         pcs, offsets, counted = kept.columns()
@@ -171,7 +172,7 @@ class Translation:
 
     def reachable(self, start: int, wave_size: int) -> Code:
         """All code that branches lead to from `start` on, translated or not, up to what has no meaning."""
-        known, found, pending = pieces(self.isa, wave_size, self.checked, self.translated), Code(), [start]
+        known, found, pending = pieces(self.isa, wave_size, self.observers, self.translated), Code(), [start]
         while pending:
             try:
                 for pc, piece, gpr_index in known.straight(self.text, pending.pop()):
@@ -201,7 +202,7 @@ class Translation:
             return self.table[pc >> 2]
 
     def _translate(self, start: int, wave_size: int, kernel: str) -> None:
-        known = pieces(self.isa, wave_size, self.checked, self.translated)
+        known = pieces(self.isa, wave_size, self.observers, self.translated)
         traces = self._traces(start, known, kernel)
         known.find_handlers((piece for trace in traces for _, piece in trace.pieces), self.library)
         self._count = known.count.form.handler

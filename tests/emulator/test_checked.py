@@ -9,6 +9,7 @@ import pytest
 
 from rocmkern.emulator import program as programs
 from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.observers.checker import CHECKED
 from rocmkern.errors import MemoryFault
 from tests.emulator.device import TARGETS, Bench, bench, kept_file
 from tests.emulator.test_control import RDNA, SOURCE
@@ -60,14 +61,19 @@ KERNEL void count(u32 *out) {
 
 
 @cache
-def checked(source: str, target: str) -> Bench:
-    on = Machine(target, checked=True, timeout_s=60)
-    return Bench(on, on.load(compile_hip(source, target)))
+def checked(source: str, target: str, compiled: bool = False) -> Bench:
+    on = Machine(target, CHECKED, timeout_s=60, compiles=False)
+    return Bench(on, on.load(compile_hip(source, target)), compiled)
 
 
-@pytest.fixture(params=[*TARGETS, *RDNA])
+BOTH_TIERS = [(target, compiled) for target in (*TARGETS, *RDNA) for compiled in (False, True)]
+
+
+@pytest.fixture(params=BOTH_TIERS, ids=[f"{target}-tier{compiled:d}" for target, compiled in BOTH_TIERS])
 def gpu(request: pytest.FixtureRequest) -> Bench:
-    return checked(FAULTY, request.param)
+    """One that runs in tier 0, and one that runs in tier 1 what did no wrong before."""
+    target, compiled = request.param
+    return checked(FAULTY, target, compiled)
 
 
 def test_access_past_an_allocation(gpu: Bench) -> None:
@@ -127,10 +133,11 @@ def test_atomics_do_not_race(gpu: Bench) -> None:
     assert (out == 256).all()
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100"])
-def test_right_kernels_pass(target: str) -> None:
+def test_right_kernels_pass(target: str, compiled: bool) -> None:
     """No complaint about kernels that do nothing wrong."""
-    gpu = checked(SOURCE, target)
+    gpu = checked(SOURCE, target, compiled)
     x = np.arange(1024, dtype=np.uint32)
     bins, total = np.zeros(64, np.uint32), np.zeros(4, np.float32)
     gpu.run("histogram", x, bins, grid=4, block=256)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.observers.checker import CHECKED
 from rocmkern.errors import MemoryFault, UnsupportedInstruction
 from tests.emulator.cases import active, integers, masks, seeds, values
 from tests.emulator.instructions import Bench, Dialect, bench, knows
@@ -286,7 +287,7 @@ def test_scalar_scratch_counts_its_scalar_offset_in_64_bytes() -> None:
         on.module.program.compile(on.module.kernel("k").kernel)
 
 
-CHECKED = {
+FAULTY = {
     "s_atomic_add": f"s_atomic_add s24, s[18:19], {OFFSET}",
     "s_store": f"s_store_dword s24, s[18:19], {OFFSET}",
     "append": "s_mov_b32 m0, 0\n ds_append v10",
@@ -306,8 +307,8 @@ FAULTS = {
 
 def test_checked_mode_knows_these_accesses() -> None:
     """Accesses behind an allocation, of LDS that nothing wrote, and of none at all."""
-    dialect, machine = Dialect("gfx90a"), Machine("gfx90a", checked=True, timeout_s=60)
-    on = Bench(dialect, machine, machine.load(assemble(dialect.source(CHECKED), "gfx90a")))
+    dialect, machine = Dialect("gfx90a"), Machine("gfx90a", CHECKED, timeout_s=60)
+    on = Bench(dialect, machine, machine.load(assemble(dialect.source(FAULTY), "gfx90a")))
     for name, fact in FAULTS.items():
         with pytest.raises(MemoryFault, match=f"{name}: {fact}"):
             on.run(name, {})

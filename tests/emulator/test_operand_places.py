@@ -19,6 +19,8 @@ from rocmkern.emulator.isa.table import CDNA, ISAS
 from rocmkern.emulator.isa.target import target as decoding
 from rocmkern.emulator.meaning import ROWS, Row
 from rocmkern.emulator.meaning.api import Context, State
+from rocmkern.emulator.observers.checker import CHECKED
+from rocmkern.emulator.observers.seam import NOBODY
 from rocmkern.emulator.pieces import NoMeaning, meaning_of
 from rocmkern.emulator.tier0 import HandlerBuilder, fields, shape
 from rocmkern.emulator.tier1 import Hot, UnitBuilder
@@ -120,8 +122,8 @@ def build(row: Row, inst: Inst, isa: str, seen: set[str]) -> None:
     text = shape(inst, isa, size)
     if text not in seen:
         seen.add(text)
-        for checked, plain in ((False, False), (True, False), (False, True)):
-            handler = HandlerBuilder(row, inst, isa, size, checked, plain).build("handler")
+        for observers, plain in ((NOBODY, False), (CHECKED, False), (NOBODY, True), (CHECKED, True)):
+            handler = HandlerBuilder(row, inst, isa, size, observers, plain).build("handler")
             for symbol, function in handler.accesses.items():
                 if symbol not in seen:
                     seen.add(symbol)
@@ -129,9 +131,14 @@ def build(row: Row, inst: Inst, isa: str, seen: set[str]) -> None:
     compiled(row, inst, isa)
 
 
+def compiled_flow(row: Row, inst: Inst) -> Flow:
+    """The control flow of an instruction and an end."""
+    return Flow({0: (row, inst), inst.size: (ROWS["s_endpgm"], Inst(inst.size, 4, "s_endpgm", "SOPP"))}, 0)
+
+
 def compiled(row: Row, inst: Inst, isa: str) -> None:
     """Emit compiled code, for EXEC of ones and for any."""
-    flow = Flow({0: (row, inst), inst.size: (ROWS["s_endpgm"], Inst(inst.size, 4, "s_endpgm", "SOPP"))}, 0)
+    flow = compiled_flow(row, inst)
     for full in (True, False):
         versions = frozenset((block, full) for block in flow.blocks)
         UnitBuilder(flow, 0, Hot(versions), isa, wave_size(isa), {0}).build()

@@ -14,6 +14,7 @@ from attrs import astuple
 
 from rocmkern.emulator import program as programs
 from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.observers.seam import NOBODY
 from rocmkern.emulator.pieces import pieces
 from rocmkern.emulator.program import Program
 from rocmkern.emulator.scan import Words
@@ -197,7 +198,7 @@ def test_what_is_kept_of_a_kernel_spares_a_later_process_its_decoding(monkeypatc
 
     with monkeypatch.context() as later:
         pieces.cache_clear()
-        pieces("gfx942", 64, False)
+        pieces("gfx942", 64, NOBODY)
         later.setattr("rocmkern.emulator.pieces.decode", decodes)
         device = bench.__wrapped__(source)
         check(device, 1)
@@ -222,7 +223,7 @@ def operations(program: Program) -> dict[int, tuple[object, ...]]:
     for pc in range(0, len(text.text), 4):
         if not text.is_written(pc):
             continue
-        known = pieces(text.isa, 64 if text.isa == "gfx940" else 32, False)
+        known = pieces(text.isa, 64 if text.isa == "gfx940" else 32, NOBODY)
         _, piece, _ = next(known.straight(text.text, pc))
         where, words = text.table[pc >> 2], list[object]()
         for form in (*[known.count.form] * text.is_counted(pc), piece.form):

@@ -14,6 +14,7 @@ from rocmkern.emulator.formats import codes, instruction_word
 from rocmkern.emulator.isa import decode_range
 from rocmkern.emulator.isa.table import CDNA
 from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.observers.checker import CHECKED
 from rocmkern.errors import MemoryFault
 from rocmkern.targets import TARGETS as ALL_TARGETS
 from tests.emulator.cases import active, floats, integers, masks, seeds, values
@@ -358,7 +359,7 @@ def test_checked_mode_knows_the_size_of_elements() -> None:
         "store": steps("gfx90a", *resource(18), f"buffer_store_format_x v4, {where}"),
         "nowhere": steps("gfx90a", *resource(18), "s_mov_b64 s[44:45], 64", f"buffer_store_format_x v4, {where}"),
     }
-    dialect, machine = Dialect("gfx90a"), Machine("gfx90a", checked=True, timeout_s=60)
+    dialect, machine = Dialect("gfx90a"), Machine("gfx90a", CHECKED, timeout_s=60)
     on = Bench(dialect, machine, machine.load(assemble(dialect.source(texts), "gfx90a")))
     facts = {
         "load": (0, "32_32", "load of 8 bytes at .* of memory that nothing wrote"),

@@ -98,7 +98,7 @@ class Canaries:
 
 def damaged_wave(machine: Machine, waves: int, stride: int, argument_bytes: int) -> str | None:
     """The first wave of the last launch, one that ended well, that points to another launch than its worker does."""
-    has_kept_space = not machine.checked and argument_bytes <= ARGUMENT_BYTES
+    has_kept_space = not machine.observers and argument_bytes <= ARGUMENT_BYTES
     worker = machine._spaces[-1].worker if has_kept_space else machine._idle[-1]
     launch = ctypes.c_uint64.from_address(worker.address + at.WORKER_LAUNCH).value
     for number in range(waves):

@@ -238,7 +238,7 @@ class MachineCode(Launched):
 
     def run(self, data: bytes, seed: int) -> str:
         _, number = self._drawn(seed)
-        compiled = seed % COMPILED_EVERY == 0 and not self.bench.machine.checked
+        compiled = seed % COMPILED_EVERY == 0 and not self.bench.machine.observers
         return self.bench.launch(data, kernels(self.base)[number].name, compiled=compiled)
 
     def _drawn(self, seed: int) -> tuple[Draws, int]:

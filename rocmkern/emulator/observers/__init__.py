@@ -1,0 +1,1 @@
+"""What watches the emulator: `seam.py` says how, each other file is one observer."""
