@@ -55,11 +55,13 @@ _REDUCTIONS: Final = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
 _SCANS: Final = {"add": "cumsum", "multiply": "cumprod"}
-# Functions whose place is the host: they write text or files, or fill an array there.
+# Functions whose place is the host: they write text or files, or ask for a kind.
 _OF_THE_HOST: Final = frozenset(
-    ("array_repr", "array_str", "array2string", "savetxt", "savez_compressed", "copyto", "may_share_memory",
-     "shares_memory", "put", "place", "putmask", "min_scalar_type", "iscomplexobj", "isrealobj", "isscalar")
+    ("array_repr", "array_str", "array2string", "savetxt", "savez_compressed", "min_scalar_type", "iscomplexobj",
+     "isrealobj", "isscalar")
 )  # fmt: skip
+# Functions that change an argument, by the name that it has.
+_FILLS: Final[Mapping[str, str]] = {"copyto": "dst", "put": "a", "place": "arr", "putmask": "a"}
 # Of these an array is a shape, a width or an axis, which ours take as it is.
 _TAKE_NUMBERS: Final = frozenset(("reshape", "broadcast_to", "tile", "pad", "roll", "split", "array_split", "moveaxis"))
 _QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
@@ -73,6 +75,8 @@ _QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "copy": lambda x: x.copy(),
     "result_type": lambda *given: np.result_type(*(_as_numpy_dtype(g) for g in given)),
     "can_cast": lambda given, to, **options: np.can_cast(_as_numpy_dtype(given), to, **options),
+    "may_share_memory": lambda a, b, **options: np.may_share_memory(_as_it_lies(a), _as_it_lies(b), **options),
+    "shares_memory": lambda a, b, **options: np.shares_memory(_as_it_lies(a), _as_it_lies(b), **options),
 }
 
 
@@ -82,6 +86,26 @@ def _sorted(name: str, x: Tensor, axis: int | None) -> Any:
 
 def _as_numpy_dtype(given: Any) -> Any:
     return given.dtype.numpy if isinstance(given, rocmkern.Tensor) else given
+
+
+class _Lying:
+    """A tensor's place in memory as NumPy's array interface has it, for questions that read no element."""
+
+    def __init__(self, x: Tensor) -> None:
+        size = x.dtype.itemsize
+        self.__array_interface__ = {
+            "shape": x.shape,
+            "typestr": f"|V{size}",
+            "data": (x.address, False),
+            "strides": tuple(s * size for s in x.strides),
+            "version": 3,
+        }
+
+
+def _as_it_lies(given: Any) -> Any:
+    if not isinstance(given, rocmkern.Tensor):
+        return given
+    return np.asarray(_Lying(given)) if given.size else np.empty(0)
 
 
 def array_ufunc(x: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -131,6 +155,8 @@ def array_function(
         return NotImplemented
     if module == "numpy" and name in _QUESTIONS and _takes(_QUESTIONS[name], args, options):
         return _QUESTIONS[name](*args, **options)
+    if module == "numpy" and name in _FILLS:
+        return _filled(function, _FILLS[name], args, options)
     ours = _ours(name, _MODULES[module]) if module in _MODULES and name not in _OF_THE_HOST else None
     if ours is None or not _takes(ours, args, options):
         return _on_host(f"{module}.{name}", function, args, options)
@@ -178,6 +204,16 @@ def _on_host(name: str, function: Callable[..., Any], args: tuple[Any, ...], opt
             _told.add(name)
             warnings.warn(f"{name} copies tensors to the host: none of ours does this", HostFallback, stacklevel=4)
     return function(*(_host(a) for a in args), **{key: _host(value) for key, value in options.items()})
+
+
+def _filled(function: Callable[..., Any], name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What a function does to an array on the host, done to a tensor in that array's place too."""
+    target, *rest = args or (options[name],)
+    on_host = _host(target)
+    found = function(on_host, *map(_host, rest), **{key: _host(value) for key, value in options.items() if key != name})
+    if isinstance(target, rocmkern.Tensor):
+        target[...] = on_host
+    return found
 
 
 def _host(value: Any) -> Any:

@@ -105,3 +105,30 @@ def test_out_takes_what_fits() -> None:
             getattr(t, name)(axis=1, out=out)
     with pytest.raises(DTypeError, match="mean: the result is float64, out is int64"):
         t.mean(out=rk.zeros((), dtype=rk.int64))
+
+
+def test_whether_tensors_share_memory() -> None:
+    """NumPy's question is of the memory that a tensor has, not of a copy; so clients know when to copy it."""
+    x = rk.arange(6.0)
+    for asks in (np.may_share_memory, np.shares_memory):
+        assert asks(x, x[2:]) and asks(x.reshape(2, 3)[:, 1], x)
+        assert not asks(x[:2], x[4:]) and not asks(x, x.copy()) and not asks(x[:0], x) and not asks(np.zeros(6), x)
+        assert asks(np.asarray(x), x) == x.device.info.unified
+    assert np.may_share_memory(x[::2], x[1::2]) and not np.shares_memory(x[::2], x[1::2])
+    short = rk.zeros((3,), dtype=rk.bfloat16)
+    assert np.shares_memory(short, short)
+
+
+def test_numpys_functions_that_fill_an_array_fill_a_tensor() -> None:
+    """As an argument by place and by name; and an array from a tensor."""
+    x = rk.arange(6.0)
+    np.copyto(x, np.full(6, 3.0))
+    np.put(x[1:], [0, 4], [5, 6])
+    np.place(x, x.numpy() == 3, [7, 8])
+    np.putmask(x, x.numpy() == 5, 9.0)
+    assert x.tolist() == [7, 9, 8, 7, 8, 6]
+    np.copyto(dst=x, src=np.zeros(6), where=[True, False] * 3)
+    assert x.tolist() == [0, 9, 0, 7, 0, 6]
+    array = np.zeros(6)
+    np.copyto(array, x)
+    assert array.tolist() == x.tolist()
