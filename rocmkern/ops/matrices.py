@@ -23,9 +23,7 @@ from rocmkern.ops.manipulation import (
     reshape,
     squeeze,
 )
-from rocmkern.ops.parts import parts
-from rocmkern.ops.reduction import max, min, sum, wide
-from rocmkern.ops.rows import reduced
+from rocmkern.ops.reduction import max, min, squares, sum, wide
 from rocmkern.ops.rows_binary import divide, greater, logical_and, multiply, not_equal, pow, subtract
 from rocmkern.ops.rows_unary import abs, isfinite
 from rocmkern.promotion import DEFAULT_FLOAT
@@ -123,7 +121,7 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
     values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
     if ord == 2:
-        return root_of_squares(values, axes, keepdims)
+        return squares(values, axes, keepdims, root=True)
     if values.dtype.is_float and values.dtype.itemsize < 4:
         return cast(vector_norm(wide(values), axis=axes, keepdims=keepdims, ord=ord), values.dtype)
     sizes = abs(values)
@@ -150,15 +148,6 @@ def _scale(sizes: Tensor, axes: tuple[int, ...], power: float) -> Tensor:
         return full((1,) * sizes.ndim, 1.0, dtype=sizes.dtype, device=sizes.device)
     counts_most = (max if power > 0 else min)(sizes, axis=axes, keepdims=True)
     return where(logical_and(greater(counts_most, 0), isfinite(counts_most)), counts_most, 1.0)
-
-
-def root_of_squares(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """The root of the sum of squares along axes, of floats or complex numbers, whatever their scale."""
-    if x.dtype.is_complex:
-        found = root_of_squares(parts(x), (*axes, x.ndim), keepdims)
-        return squeeze(found, x.ndim) if keepdims else found
-    values = wide(x) if x.dtype.itemsize == 1 else x
-    return cast(reduced("squares", values, axes, keepdims, 1.0, True), x.dtype)
 
 
 def largest(sizes: Tensor, *, axis: Axes, keepdims: bool) -> Tensor:

@@ -236,7 +236,18 @@ def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: 
     if not x.size:
         return cast(center if keepdims else squeeze(center, axes), values.dtype)
     distance = subtract(wide(values), center)
-    return cast(reduced("squares", distance, axes, keepdims, divisor, root), values.dtype)
+    return cast(squares(distance, axes, keepdims, divisor, root=root), values.dtype)
+
+
+def squares(x: Tensor, axes: tuple[int, ...], keepdims: bool, divisor: float = 1.0, *, root: bool = False) -> Tensor:
+    """The sums of squares of sizes along axes, of floats or complex numbers, over a divisor; or the roots of that,
+    whatever their scale.
+    """
+    if x.dtype.is_complex:
+        found = squares(parts(x), (*axes, x.ndim), keepdims, divisor, root=root)
+        return squeeze(found, x.ndim) if keepdims else found
+    values = wide(x) if x.dtype.itemsize == 1 else x
+    return cast(reduced("squares", values, axes, keepdims, divisor, root), x.dtype)
 
 
 @planned

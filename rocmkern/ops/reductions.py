@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from math import prod as product
 
-from rocmkern.dtypes import DType, bool_, int64, part_of
+from rocmkern.dtypes import DType, bool_, float64, int64, part_of
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentError, DTypeError, ShapeError
 from rocmkern.layout import Axes, broadcast_shapes, normal_axes
 from rocmkern.ops import reduction
 from rocmkern.ops.casting import cast
-from rocmkern.ops.composed import imag, real
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor, broadcast, finish
 from rocmkern.ops.indexing import where as chosen
@@ -259,16 +258,14 @@ def _spread(
         plain = reduction.var if operation == "var" else reduction.std
         return plain(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof, dtype=dtype)
     values, lowered = _numbers(operation, x, dtype), reduction.lowered_by(operation, correction, ddof)
-    axes = normal_axes(axis, x.ndim, operation)
+    axes, root, part = normal_axes(axis, x.ndim, operation), operation == "std", part_of(values.dtype)
     if where is None:
-        middle: Tensor = reduction.mean(values, axis=axes, keepdims=True)
-        freedom: Tensor | float = float(product(x.shape[a] for a in axes)) - lowered
-        freedom = freedom if freedom > 0 else 0.0
-    else:
-        middle = reduction.wide(_mean(operation, values, axes, None, True, where))
-        counts = reduction.sum(cast(_mask(operation, x, where), int64), axis=axes, keepdims=keepdims)
-        freedom = maximum(subtract(cast(counts, part_of(middle.dtype)), lowered), 0.0)
-    apart = _kept(operation, subtract(reduction.wide(values), reduction.wide(middle)), where, 0)
-    squares = add(square(real(apart)), square(imag(apart))) if apart.dtype.is_complex else square(apart)
-    found = divide(reduction.sum(squares, axis=axes, keepdims=keepdims), freedom)
-    return cast(sqrt(found) if operation == "std" else found, part_of(values.dtype))
+        apart = subtract(values, reduction.mean(values, axis=axes, keepdims=True))
+        freedom = float(product(x.shape[a] for a in axes)) - lowered
+        return reduction.squares(apart, axes, keepdims, freedom if freedom > 0 else 0.0, root=root)
+    middle = reduction.wide(_mean(operation, values, axes, None, True, where))
+    counts = cast(reduction.sum(cast(_mask(operation, x, where), int64), axis=axes, keepdims=keepdims), float64)
+    apart = _kept(operation, subtract(reduction.wide(values), middle), where, 0)
+    distance = reduction.squares(apart, axes, keepdims, root=True)
+    found = divide(distance, cast(sqrt(maximum(subtract(counts, lowered), 0.0)), distance.dtype))
+    return cast(found if root else square(found), part)

@@ -27,8 +27,8 @@ from rocmkern.ops.indexing import searchsorted, where
 from rocmkern.ops.launch import context, empty, kernel, layout_info, strided, word
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, reshape, squeeze
-from rocmkern.ops.matrices import adjoint, diagonal, root_of_squares
-from rocmkern.ops.reduction import count_nonzero, floating, lowered_by, max, mean, min, sum, wide
+from rocmkern.ops.matrices import adjoint, diagonal
+from rocmkern.ops.reduction import count_nonzero, floating, lowered_by, max, mean, min, squares, sum, wide
 from rocmkern.ops.rows_binary import less_equal, logical_and
 from rocmkern.ops.rows_unary import isnan, logical_not, sqrt, square
 from rocmkern.ops.scatter import index_add
@@ -368,7 +368,8 @@ def _variance(operation: str, x: Tensor, axis: Axes, correction: float, keepdims
     if not values.dtype.is_complex:
         return _passing_over_nan("nanvar", values, axis, keepdims, correction, root, name=operation)
     apart = values - _mean(values, axis, True)
-    distance = root_of_squares(where(isnan(apart), 0.0, apart), normal_axes(axis, values.ndim, operation), keepdims)
+    axes = normal_axes(axis, values.ndim, operation)
+    distance = squares(where(isnan(apart), 0.0, apart), axes, keepdims, root=True)
     freedom = _how_many(values, axis, keepdims) - correction
     found = where(freedom > 0, distance / sqrt(freedom), float("nan"))
     return found if root else square(found)

@@ -94,6 +94,32 @@ def test_complex_numbers_of_any_scale(dtype: DType, data: st.DataObject) -> None
     assert_near(rk.linalg.vector_norm(t, axis=-1), length(held) * by, dtype)
     assert_near(rk.abs(t), np.abs(held) * by, dtype)
     assert_near(rk.nanstd(t, axis=-1), held.std(-1) * by, dtype)
+    assert_near(rk.std(t, axis=-1), held.std(-1) * by, dtype)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, rk.complex64, rk.complex128], **BY_DTYPE)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_deviations_of_what_counts(dtype: DType, data: st.DataObject) -> None:
+    """Of any scale where `where` chooses, rows of which it leaves one value or nothing among them; the others may be
+    infinite. Variances as far as they are numbers.
+    """
+    n, exponent = data.draw(st.integers(2, 70)), data.draw(st.integers(-SCALES[dtype.short], SCALES[dtype.short]))
+    parts = np.random.default_rng(n).standard_normal((2, 4, n))
+    by = np.longdouble(2) ** exponent
+    x = ((parts[0] + 1j * parts[1] if dtype.is_complex else parts[0]) * float(by)).astype(dtype.numpy)
+    counts = np.random.default_rng(n).random((4, n)) < 0.5
+    counts[2] = np.arange(n) == 0
+    counts[3] = False
+    held = x.astype(np.clongdouble if dtype.is_complex else np.longdouble) / by
+    with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
+        want = held.std(-1, where=counts)
+    t, chosen = rk.asarray(np.where(counts, x, dtype.numpy.type(np.inf))), rk.asarray(counts)
+    got = rk.std(t, axis=-1, where=chosen).numpy()
+    assert np.isnan(got[3]) and got[2] == 0
+    assert_near(rk.asarray(got[:2]), want[:2] * by, dtype)
+    if abs(2 * exponent) < SCALES[dtype.short]:
+        assert_near(rk.var(t, axis=-1, where=chosen)[:2], (want[:2] * by) ** 2, dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, **BY_DTYPE)
