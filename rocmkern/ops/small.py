@@ -14,13 +14,20 @@ from rocmkern.ops.launch import context, empty, kernel, layout_info, word
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
 
-FEW: Final = 4096  # elements, where a lane has a column
+FEW: Final = 4096  # elements of a solution, which a wave takes one by one, and of a stack that waves factor on the host
+MOST: Final = 1 << 28  # elements of a stack, to which the kernels count in bytes of 32 bits
 
 
 def _bits(batch: Shape, rows: int, columns: int) -> int | None:
-    """Of a column's number; None for more columns than lanes share LDS, or many elements."""
-    takes = rows <= SIDE and columns <= LANES and 0 < prod(batch) * rows * columns <= FEW
+    """Of a column's number; None for more columns than lanes share LDS."""
+    takes = rows <= SIDE and columns <= LANES and 0 < prod(batch) * rows * columns <= MOST
     return max(columns - 1, 0).bit_length() if takes else None
+
+
+def _bits_of_factors(device: Device, batch: Shape, rows: int, columns: int) -> int | None:
+    """The same where threads could have a matrix each, with which the emulator is done sooner if there are many."""
+    is_for_threads = device.info.unified and prod(batch) * rows * columns > FEW
+    return None if is_for_threads else _bits(batch, rows, columns)
 
 
 def _stack(device: Device, batch: Shape, *strides: Shape) -> tuple[int, int, int]:
@@ -37,7 +44,7 @@ def solve(a: Tensor, b: Tensor | None, batch: Shape, check: CheckOfMatrices) -> 
     """The X of a·X = b, by default of the unit matrix, whose batches broadcast; singular ones are told."""
     n, device = a.shape[-1], a.device
     columns = n if b is None else b.shape[-1]
-    bits = _bits(batch, n, n + columns)
+    bits = _bits_of_factors(device, batch, n, n + columns)
     if bits is None or (a.ndim > 2 and a.shape[:-2] != batch):  # the check counts the matrices of a
         return None
     right = a if b is None else b
@@ -53,7 +60,7 @@ def solve(a: Tensor, b: Tensor | None, batch: Shape, check: CheckOfMatrices) -> 
 def determinant(a: Tensor, *, logarithm: bool) -> tuple[Tensor, ...] | None:
     """The determinants, or their signs and the logarithms of their sizes."""
     batch, n, device = a.shape[:-2], a.shape[-1], a.device
-    bits = _bits(batch, n, n)
+    bits = _bits_of_factors(device, batch, n, n)
     if bits is None:
         return None
     dtypes = (a.dtype, part_of(a.dtype)) if logarithm else (a.dtype,)
@@ -70,7 +77,7 @@ def determinant(a: Tensor, *, logarithm: bool) -> tuple[Tensor, ...] | None:
 def qr(a: Tensor, width: int) -> tuple[Tensor, Tensor] | None:
     """Q with that many columns, and R."""
     batch, (rows, columns), device = a.shape[:-2], a.shape[-2:], a.device
-    bits = _bits(batch, rows, columns + rows)
+    bits = _bits_of_factors(device, batch, rows, columns + rows)
     if bits is None or not columns:
         return None
     q, r = (empty((*batch, *shape), a.dtype, device) for shape in ((rows, width), (width, columns)))
@@ -139,7 +146,9 @@ def cond(a: Tensor, check: CheckOfMatrices, *, inverted: bool) -> Tensor | None:
 def lstsq(a: Tensor, b: Tensor, rtol: float, check: CheckOfMatrices) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
     """The solutions, the sums of squares left over, the ranks and the singular values, of as many matrices b as a."""
     bits, batch, (rows, columns), sides = _bits_of_values(a, 0), a.shape[:-2], a.shape[-2:], b.shape[-1]
-    if bits is None or b.dtype is not a.dtype or len(b.shape) > len(a.shape) or not 0 < columns * sides <= FEW:
+    if bits is None or b.dtype is not a.dtype or len(b.shape) > len(a.shape):
+        return None
+    if not 0 < columns * sides <= FEW or prod(batch) * columns * sides > MOST:
         return None
     if broadcast_shapes(batch, b.shape[:-2]) != batch:
         return None

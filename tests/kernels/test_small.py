@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,6 +45,38 @@ def test_systems_of_a_batch(device: Device, dtype: DType) -> None:
     for solution, right in ((z.numpy(), y), (inverse.numpy(), np.eye(3, dtype=x.dtype))):
         scale = np.abs(x) @ np.abs(solution) + np.abs(right)
         assert_small(exactly(x) @ exactly(solution) - right, scale, dtype, 3)
+
+
+@EACH
+def test_batches_of_many(device: Device, dtype: DType) -> None:
+    """However many matrices there are, one launch does them, and each is done as it is among few."""
+    x, y = normal(dtype, 600, 3, 3), normal(dtype, 600, 3, 2)
+    a, b = rk.asarray(x, device=device), rk.asarray(y, device=device)
+    of_values: dict[str, Callable[[slice], Any]] = {
+        "svd": lambda at: linalg.svd(a[at]),
+        "svdvals": lambda at: linalg.svdvals(a[at]),
+        "pinv": lambda at: linalg.pinv(a[at]),
+        "matrix_rank": lambda at: linalg.matrix_rank(a[at]),
+        "cond": lambda at: linalg.cond(a[at]),
+        "lstsq": lambda at: linalg.lstsq(a[at], b[at]),
+        "eig": lambda at: linalg.eig(a[at]),
+        "eigvals": lambda at: linalg.eigvals(a[at]),
+    }
+    of_factors: dict[str, Callable[[slice], Any]] = {
+        "inv": lambda at: linalg.inv(a[at]),
+        "solve": lambda at: linalg.solve(a[at], b[at]),
+        "det": lambda at: linalg.det(a[at]),
+        "qr": lambda at: linalg.qr(a[at]),
+    }
+    for name, operation in (of_values | of_factors).items():
+        with rk.Trace() as trace:
+            many = operation(slice(None))
+        if name in of_values or not device.info.unified:
+            assert launched(trace) == 1, name
+        few = operation(slice(500, 510))
+        for long, short in zip(*(r if isinstance(r, tuple) else (r,) for r in (many, few)), strict=True):
+            exact = {"rtol": 1e-4, "atol": 1e-4} if name in of_factors else {"rtol": 0, "atol": 0}
+            np.testing.assert_allclose(long.numpy()[500:510], short.numpy(), **exact, err_msg=name)
 
 
 @EACH

@@ -32,7 +32,7 @@ def as_of_many() -> Iterator[None]:
         patch.setattr(rows, "WHOLE_ROW", 0)
         patch.setattr(linear, "_FEW_PRODUCTS", 0)
         patch.setattr(statistics, "_FEW_PRODUCTS", 0)
-        patch.setattr(small, "FEW", 0)
+        patch.setattr(small, "MOST", 0)
         forget_plans()
         yield
     forget_plans()
