@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rocmkern.constants import *
     from rocmkern.drivers import *
     from rocmkern.dtypes import *
+    from rocmkern.engine.graph import *
     from rocmkern.kernels.cache import *
     from rocmkern.numpy_calls import *
     from rocmkern.ops.arranged import *
@@ -66,6 +67,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "build.jit": ("compile",),
     "build.expressions": ("ElementwiseKernel", "ReductionKernel"),
     "drivers": ("is_hip_available",),
+    "engine.graph": ("Graph",),
     "dtypes": (
         "DType", "bfloat16", "bool_", "complex64", "complex128", "dtype", "float8_e4m3", "float16", "float32",
         "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",

@@ -154,5 +154,9 @@ class ConfigError(RocmkernError, ValueError):
     """A configuration says something that can't be done."""
 
 
+class GraphError(RocmkernError, RuntimeError):
+    """Work that a graph can't capture, or a graph that is used before it has some or otherwise than it was captured."""
+
+
 class TraceError(RocmkernError, RuntimeError):
     """A trace is entered while another one is."""

@@ -19,6 +19,7 @@ from rocmkern.errors import AxesAttributeError, DTypeError, ExchangeError, Shape
 from rocmkern.layout import Layout, Shape, contiguous, transposed
 from rocmkern.promotion import Number, Scalar
 from rocmkern.runtime import Device, DeviceMemory
+from rocmkern.runtime.capturing import require_done
 from rocmkern.runtime.symbols import Symbol, require_values
 
 Operand: TypeAlias = "Tensor | Number"
@@ -190,6 +191,7 @@ class Tensor:
     def numpy(self) -> np.ndarray[Any, Any]:
         """A NumPy array with a copy of the elements."""
         require_values(self.memory)
+        require_done("numpy")
         if self.device.info.unified:
             self.device.synchronize()
             if not self.layout.is_contiguous:
@@ -208,6 +210,7 @@ class Tensor:
         Raises ExchangeError on others. Work in flight may still write it: synchronize first.
         """
         require_values(self.memory)
+        require_done("host_view")
         low, high = self.layout.extent()
         itemsize = self.dtype.itemsize
         if low == high:

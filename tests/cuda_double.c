@@ -229,4 +229,88 @@ int cuLaunchKernelEx(const struct configuration *c, const struct function *funct
     return SUCCESS;
 }
 
+// CUDA_KERNEL_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, and of CUDA_MEMCPY3D what the driver sets.
+struct kernel_node { const struct function *function; unsigned sizes[7]; void **parameters, **extra; void *kernel; int *context; };
+struct memset_node { char *target; size_t pitch; unsigned value, element_bytes; size_t width, height; };
+struct place { size_t x, y, z, lod; int kind; void *host; char *device; void *array, *reserved; size_t pitch, height; };
+struct copy_node { struct place source, target; size_t width, height, depth; };
+enum { DEVICE_MEMORY = 2 };
+
+int cuGraphCreate(struct graph **graph, unsigned flags) {
+    NEEDS_CONTEXT();
+    *graph = calloc(1, sizeof **graph);
+    note("cuGraphCreate\n");
+    return SUCCESS;
+}
+int cuGraphDestroy(struct graph *graph) { free(graph); note("cuGraphDestroy\n"); return SUCCESS; }
+
+static int kernel_step(struct step *step, const struct kernel_node *node) {
+    *step = (struct step){.kind = KERNEL, .function = node->function};
+    memcpy(step->sizes, node->sizes, sizeof step->sizes);
+    if (node->function->module->context != current) return INVALID_HANDLE;
+    return node->parameters ? INVALID_VALUE : keep_arguments(step, node->extra, NULL);
+}
+static int copy_step(struct step *step, const struct copy_node *node, const int *context) {
+    *step = (struct step){.kind = COPY, .target = node->target.device, .source = node->source.device, .nbytes = node->width};
+    if (node->source.kind != DEVICE_MEMORY || node->target.kind != DEVICE_MEMORY) return INVALID_VALUE;
+    return node->height == 1 && node->depth == 1 && context == current ? SUCCESS : INVALID_VALUE;
+}
+static int fill_step(struct step *step, const struct memset_node *node, const int *context) {
+    *step = (struct step){.kind = FILL, .target = node->target, .byte = (int)node->value, .nbytes = node->width};
+    return node->element_bytes == 1 && node->height == 1 && context == current ? SUCCESS : INVALID_VALUE;
+}
+
+int cuGraphAddKernelNode(struct step **node, struct graph *graph, struct step *const *before, size_t count,
+                         const struct kernel_node *what) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    struct step step;
+    int status = kernel_step(&step, what);
+    return status ? status : add_step(graph, node, before, count, &step);
+}
+int cuGraphAddMemcpyNode(struct step **node, struct graph *graph, struct step *const *before, size_t count,
+                         const struct copy_node *what, const int *context) {
+    struct step step;
+    int status = copy_step(&step, what, context);
+    return status ? status : add_step(graph, node, before, count, &step);
+}
+int cuGraphAddMemsetNode(struct step **node, struct graph *graph, struct step *const *before, size_t count,
+                         const struct memset_node *what, const int *context) {
+    struct step step;
+    int status = fill_step(&step, what, context);
+    return status ? status : add_step(graph, node, before, count, &step);
+}
+int cuGraphInstantiateWithFlags(struct graph **executable, const struct graph *graph, unsigned long long flags) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    *executable = instantiated(graph);
+    return SUCCESS;
+}
+int cuGraphInstantiate(struct graph **executable, const struct graph *graph, unsigned long long flags) {
+    return cuGraphInstantiateWithFlags(executable, graph, flags);
+}
+int cuGraphExecKernelNodeSetParams(struct graph *executable, const struct step *node, const struct kernel_node *what) {
+    struct step step;
+    int status = kernel_step(&step, what);
+    return status ? status : change_step(executable, node, &step);
+}
+int cuGraphExecMemcpyNodeSetParams(struct graph *executable, const struct step *node, const struct copy_node *what, const int *context) {
+    struct step step;
+    int status = copy_step(&step, what, context);
+    return status ? status : change_step(executable, node, &step);
+}
+int cuGraphExecMemsetNodeSetParams(struct graph *executable, const struct step *node, const struct memset_node *what,
+                                   const int *context) {
+    struct step step;
+    int status = fill_step(&step, what, context);
+    return status ? status : change_step(executable, node, &step);
+}
+int cuGraphLaunch(const struct graph *executable, void *stream) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    note("cuGraphLaunch %zu stream %d device %d\n", executable->count, stream != NULL, device_of(current));
+    return run_steps(executable, stream != NULL);
+}
+int cuGraphExecDestroy(struct graph *executable) { free(executable); note("cuGraphExecDestroy\n"); return SUCCESS; }
+
 int cuGetErrorString(int status, const char **text) { *text = "double"; return SUCCESS; }

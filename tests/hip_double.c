@@ -174,4 +174,75 @@ int hipModuleLaunchKernel(const void *function, unsigned gx, unsigned gy, unsign
     return SUCCESS;
 }
 
+struct kernel_node { unsigned block[3]; void **extra; const void *function; unsigned grid[3]; void **parameters; unsigned shared_bytes; };
+struct memset_node { char *target; unsigned element_bytes; size_t height, pitch; unsigned value; size_t width; };
+
+int hipGraphCreate(struct graph **graph, unsigned flags) {
+    *graph = calloc(1, sizeof **graph);
+    note("hipGraphCreate\n");
+    return SUCCESS;
+}
+int hipGraphDestroy(struct graph *graph) { free(graph); note("hipGraphDestroy\n"); return SUCCESS; }
+
+static int kernel_step(struct step *step, const struct kernel_node *node) {
+    *step = (struct step){.kind = KERNEL, .function = node->function, .sizes = {node->grid[0], node->grid[1], node->grid[2],
+                          node->block[0], node->block[1], node->block[2], node->shared_bytes}};
+    return node->parameters ? INVALID_VALUE : keep_arguments(step, node->extra, (void *)3);
+}
+static int copy_step(struct step *step, char *target, const char *source, size_t size, int kind) {
+    *step = (struct step){.kind = COPY, .target = target, .source = source, .nbytes = size};
+    return kind == 3 ? SUCCESS : INVALID_VALUE;
+}
+static int fill_step(struct step *step, const struct memset_node *node) {
+    *step = (struct step){.kind = FILL, .target = node->target, .byte = (int)node->value, .nbytes = node->width};
+    return node->element_bytes == 1 && node->height == 1 ? SUCCESS : INVALID_VALUE;
+}
+
+int hipGraphAddKernelNode(struct step **node, struct graph *graph, struct step *const *before, size_t count,
+                          const struct kernel_node *what) {
+    ANSWER_PLANNED();
+    struct step step;
+    int status = kernel_step(&step, what);
+    return status ? status : add_step(graph, node, before, count, &step);
+}
+int hipGraphAddMemcpyNode1D(struct step **node, struct graph *graph, struct step *const *before, size_t count, void *target,
+                            const void *source, size_t size, int kind) {
+    struct step step;
+    int status = copy_step(&step, target, source, size, kind);
+    return status ? status : add_step(graph, node, before, count, &step);
+}
+int hipGraphAddMemsetNode(struct step **node, struct graph *graph, struct step *const *before, size_t count,
+                          const struct memset_node *what) {
+    struct step step;
+    int status = fill_step(&step, what);
+    return status ? status : add_step(graph, node, before, count, &step);
+}
+int hipGraphInstantiateWithFlags(struct graph **executable, const struct graph *graph, unsigned long long flags) {
+    ANSWER_PLANNED();
+    *executable = instantiated(graph);
+    return SUCCESS;
+}
+int hipGraphExecKernelNodeSetParams(struct graph *executable, const struct step *node, const struct kernel_node *what) {
+    struct step step;
+    int status = kernel_step(&step, what);
+    return status ? status : change_step(executable, node, &step);
+}
+int hipGraphExecMemcpyNodeSetParams1D(struct graph *executable, const struct step *node, void *target, const void *source, size_t size,
+                                      int kind) {
+    struct step step;
+    int status = copy_step(&step, target, source, size, kind);
+    return status ? status : change_step(executable, node, &step);
+}
+int hipGraphExecMemsetNodeSetParams(struct graph *executable, const struct step *node, const struct memset_node *what) {
+    struct step step;
+    int status = fill_step(&step, what);
+    return status ? status : change_step(executable, node, &step);
+}
+int hipGraphLaunch(const struct graph *executable, void *stream) {
+    ANSWER_PLANNED();
+    note("hipGraphLaunch %zu stream %d device %d\n", executable->count, stream != NULL, current_device);
+    return run_steps(executable, stream != NULL);
+}
+int hipGraphExecDestroy(struct graph *executable) { free(executable); note("hipGraphExecDestroy\n"); return SUCCESS; }
+
 const char *hipGetErrorString(int status) { return "double"; }

@@ -12,7 +12,7 @@ from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch
-from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.drivers.protocol import CopyStep, DeviceInfo, FillStep, GraphStep, KernelStep
 from rocmkern.drivers.vendor import (
     BAD_IMAGE,
     FAULT,
@@ -22,6 +22,7 @@ from rocmkern.drivers.vendor import (
     Vendor,
     VendorDriver,
 )
+from rocmkern.drivers.vendor_graphs import VendorGraphs
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverUnavailable
 
 _NON_BLOCKING: Final = 1
@@ -65,6 +66,11 @@ CUDA: Final = Vendor(
         "load_module": ("cuModuleLoadData",),
         "unload_module": ("cuModuleUnload",),
         "function": ("cuModuleGetFunction",),
+        "create_graph": ("cuGraphCreate", 0),
+        "instantiate_graph": ("cuGraphInstantiate", 0),
+        "launch_graph": ("cuGraphLaunch",),
+        "destroy_graph": ("cuGraphDestroy",),
+        "destroy_executable": ("cuGraphExecDestroy",),
     },
     {
         "CUDA_ERROR_OUT_OF_MEMORY": OUT_OF_MEMORY,
@@ -144,6 +150,57 @@ class _Configuration(ctypes.Structure):
 
 
 @define(eq=False)
+class _Graphs(VendorGraphs):
+    """The bindings take objects of their own."""
+
+    driver: CudaDriver
+
+    def add(self, graph: Any, before: Any, step: GraphStep) -> Any:
+        behind = ([], 0) if before is None else ([before], 1)
+        if isinstance(step, CopyStep):
+            return check("cuGraphAddMemcpyNode", graph, *behind, _copied(step), self.driver._context)
+        if isinstance(step, FillStep):
+            return check("cuGraphAddMemsetNode", graph, *behind, _filled(step), self.driver._context)
+        arguments = self._arguments(step)
+        return check("cuGraphAddKernelNode", graph, *behind, self._launched(step, arguments))
+
+    def change(self, executable: Any, node: Any, step: GraphStep) -> None:
+        if isinstance(step, CopyStep):
+            check("cuGraphExecMemcpyNodeSetParams", executable, node, _copied(step), self.driver._context)
+        elif isinstance(step, FillStep):
+            check("cuGraphExecMemsetNodeSetParams", executable, node, _filled(step), self.driver._context)
+        else:
+            arguments = self._arguments(step)
+            check("cuGraphExecKernelNodeSetParams", executable, node, self._launched(step, arguments))
+
+    def _arguments(self, step: KernelStep) -> ArgumentBlock:
+        return ArgumentBlock.holding(step.arguments, *self.driver.argument_codes)
+
+    def _launched(self, step: KernelStep, arguments: ArgumentBlock) -> Any:
+        made = _cuda().CUDA_KERNEL_NODE_PARAMS()
+        made.func, made.sharedMemBytes = self.driver._kernel(step.function), step.shared_bytes
+        made.gridDimX, made.gridDimY, made.gridDimZ = step.grid
+        made.blockDimX, made.blockDimY, made.blockDimZ = step.block
+        made.extra = arguments.extra or 0
+        return made
+
+
+def _copied(step: CopyStep) -> Any:
+    made, kinds = _cuda().CUDA_MEMCPY3D(), _cuda().CUmemorytype
+    made.srcMemoryType = made.dstMemoryType = kinds.CU_MEMORYTYPE_DEVICE
+    made.srcDevice, made.dstDevice = _cuda().CUdeviceptr(step.source), _cuda().CUdeviceptr(step.target)
+    made.WidthInBytes, made.Height, made.Depth = step.nbytes, 1, 1
+    return made
+
+
+def _filled(step: FillStep) -> Any:
+    made = _cuda().CUDA_MEMSET_NODE_PARAMS()
+    made.dst, made.elementSize, made.value = _cuda().CUdeviceptr(step.address), 1, step.byte
+    made.width, made.height = step.nbytes, 1
+    return made
+
+
+@define(eq=False)
 class CudaDriver(VendorDriver):
     """One device of CUDA, in its primary context."""
 
@@ -173,6 +230,9 @@ class CudaDriver(VendorDriver):
     def _select(self) -> None:
         if self._context is None or self._raw_select is None or self._raw_select(self._c_context):
             check("cuCtxSetCurrent", self._context)  # which says what is wrong
+
+    def _graph_calls(self) -> VendorGraphs:
+        return _Graphs(self._do, self)
 
     def free(self, address: int) -> None:
         if self._context is not None:  # which takes its memory along

@@ -16,7 +16,7 @@ from attrs import define, field
 
 from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import Again, DeviceInfo, Dims
+from rocmkern.drivers.protocol import Again, CopyStep, DeviceInfo, Dims, FillStep, GraphStep
 from rocmkern.drivers.work_queue import Mark, WorkQueue
 from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError
 from rocmkern.targets import TARGETS, Target
@@ -75,6 +75,7 @@ class EmulatorDriver:
     _events: dict[int, Mark | None] = field(init=False, factory=dict)
     _modules: dict[int, Loaded] = field(init=False, factory=dict)
     _entries: dict[int, Entry] = field(init=False, factory=dict)
+    _graphs: dict[int, list[Callable[[], None]]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         from rocmkern.emulator.machine import Machine  # loads LLVM: listing devices must not
@@ -87,6 +88,7 @@ class EmulatorDriver:
         for stream in list(self._streams):
             self.destroy_stream(stream)
         self._modules.clear()
+        self._graphs.clear()
 
     def alloc(self, nbytes: int) -> int:
         free, total = self.memory_info()
@@ -240,6 +242,34 @@ class EmulatorDriver:
 
         return again
 
+    def build_graph(self, steps: Sequence[GraphStep]) -> int:
+        handle = next(self._handles)
+        self._graphs[handle] = [self._task(step) for step in steps]
+        return handle
+
+    def change_graph(self, graph: int, number: int, step: GraphStep) -> None:
+        self._graphs[graph][number] = self._task(step)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self._do(stream, _run_all, tuple(self._graphs[graph]))
+
+    def destroy_graph(self, graph: int) -> None:
+        self._graphs.pop(graph, None)
+
+    def _task(self, step: GraphStep) -> Callable[[], None]:
+        """What does a step, with all that can be found out before."""
+        machine = self._machine
+        if isinstance(step, CopyStep):
+            target = machine.view(step.target, step.nbytes)
+            return partial(_copy, target, machine.view(step.source, step.nbytes, writes=False))
+        if isinstance(step, FillStep):
+            return partial(_set, machine.view(step.address, step.nbytes), step.byte)
+        entry = self._entry(step.function)
+        start = entry.start(machine, step.grid, step.block, step.shared_bytes)
+        if start is None:
+            return lambda: None
+        return partial(machine.begin, entry, start, start.plan.argument_block(step.arguments))
+
     def _entry(self, function: int) -> Entry:
         entry = self._entries.get(function)
         if entry is None:
@@ -265,6 +295,11 @@ class EmulatorDriver:
 
 def _copy(target: memoryview, source: memoryview) -> None:
     target[:] = source
+
+
+def _run_all(tasks: Sequence[Callable[[], None]]) -> None:
+    for task in tasks:
+        task()
 
 
 def _set(target: memoryview, byte: int) -> None:

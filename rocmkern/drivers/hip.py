@@ -12,7 +12,7 @@ from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch
-from rocmkern.drivers.protocol import DeviceInfo
+from rocmkern.drivers.protocol import CopyStep, DeviceInfo, FillStep, GraphStep, KernelStep
 from rocmkern.drivers.vendor import (
     BAD_IMAGE,
     FAULT,
@@ -23,6 +23,7 @@ from rocmkern.drivers.vendor import (
     Vendor,
     VendorDriver,
 )
+from rocmkern.drivers.vendor_graphs import VendorGraphs
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverError, DriverUnavailable, LaunchError
 
 
@@ -61,6 +62,11 @@ HIP: Final = Vendor(
         "load_module": ("hipModuleLoadData",),
         "unload_module": ("hipModuleUnload",),
         "function": ("hipModuleGetFunction",),
+        "create_graph": ("hipGraphCreate", 0),
+        "instantiate_graph": ("hipGraphInstantiateWithFlags", 0),
+        "launch_graph": ("hipGraphLaunch",),
+        "destroy_graph": ("hipGraphDestroy",),
+        "destroy_executable": ("hipGraphExecDestroy",),
     },
     {
         "hipErrorOutOfMemory": OUT_OF_MEMORY,
@@ -142,6 +148,69 @@ def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode()
 
 
+class KernelNode(ctypes.Structure):
+    """hipKernelNodeParams."""
+
+    _fields_ = (
+        ("block", ctypes.c_uint * 3), ("extra", ctypes.c_void_p), ("function", ctypes.c_void_p),
+        ("grid", ctypes.c_uint * 3), ("parameters", ctypes.c_void_p), ("shared_bytes", ctypes.c_uint),
+    )  # fmt: skip
+
+
+class MemsetNode(ctypes.Structure):
+    """hipMemsetParams."""
+
+    _fields_ = (
+        ("target", ctypes.c_void_p), ("element_bytes", ctypes.c_uint), ("height", ctypes.c_size_t),
+        ("pitch", ctypes.c_size_t), ("value", ctypes.c_uint), ("width", ctypes.c_size_t),
+    )  # fmt: skip
+
+
+@define(eq=False)
+class _Graphs(VendorGraphs):
+    """The bindings take a structure by its address, so it must live until they return."""
+
+    driver: HipDriver
+
+    def add(self, graph: Any, before: Any, step: GraphStep) -> Any:
+        nodes = (ctypes.c_void_p * 1)(None if before is None else int(before))
+        behind = (None, 0) if before is None else (ctypes.addressof(nodes), 1)
+        if isinstance(step, CopyStep):
+            return check("hipGraphAddMemcpyNode1D", graph, *behind, *_copied(step))
+        if isinstance(step, FillStep):
+            filled = _filled(step)
+            return check("hipGraphAddMemsetNode", graph, *behind, ctypes.addressof(filled))
+        arguments = self._arguments(step)
+        launched = self._launched(step, arguments)
+        return check("hipGraphAddKernelNode", graph, *behind, ctypes.addressof(launched))
+
+    def change(self, executable: Any, node: Any, step: GraphStep) -> None:
+        if isinstance(step, CopyStep):
+            check("hipGraphExecMemcpyNodeSetParams1D", executable, node, *_copied(step))
+        elif isinstance(step, FillStep):
+            filled = _filled(step)
+            check("hipGraphExecMemsetNodeSetParams", executable, node, ctypes.addressof(filled))
+        else:
+            arguments = self._arguments(step)
+            launched = self._launched(step, arguments)
+            check("hipGraphExecKernelNodeSetParams", executable, node, ctypes.addressof(launched))
+
+    def _arguments(self, step: KernelStep) -> ArgumentBlock:
+        return ArgumentBlock.holding(step.arguments, *self.driver.argument_codes)
+
+    def _launched(self, step: KernelStep, arguments: ArgumentBlock) -> KernelNode:
+        kernel = int(self.driver._kernel(step.function))
+        return KernelNode(step.block, arguments.extra, kernel, step.grid, None, step.shared_bytes)
+
+
+def _copied(step: CopyStep) -> tuple[Any, ...]:
+    return step.target, step.source, step.nbytes, _hip().hipMemcpyKind.hipMemcpyDeviceToDevice
+
+
+def _filled(step: FillStep) -> MemsetNode:
+    return MemsetNode(step.address, 1, 1, step.nbytes, step.byte, step.nbytes)
+
+
 @define(eq=False)
 class HipDriver(VendorDriver):
     """One device of HIP."""
@@ -157,6 +226,9 @@ class HipDriver(VendorDriver):
         super().__attrs_post_init__()
         self.info = _info(self.ordinal)
         self._several, self._c_ordinal = device_count() > 1, ctypes.c_int(self.ordinal)
+
+    def _graph_calls(self) -> VendorGraphs:
+        return _Graphs(self._do, self)
 
     def close(self) -> None:
         super().close()

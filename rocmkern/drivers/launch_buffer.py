@@ -33,6 +33,13 @@ class ArgumentBlock:
         words = (ctypes.c_void_p * 5)(pointer, ctypes.addressof(block), size, ctypes.addressof(length), end)
         return ArgumentBlock(block, length, words)
 
+    @staticmethod
+    def holding(arguments: bytes, pointer: int, size: int, end: int) -> ArgumentBlock:
+        """One with these bytes."""
+        made = ArgumentBlock.of(len(arguments), pointer, size, end)
+        memoryview(made.block).cast("B")[:] = arguments
+        return made
+
     @property
     def extra(self) -> int | None:
         """The address of the words; None of a block without arguments."""

@@ -36,6 +36,38 @@ class DeviceInfo:
         return strip_features(self.arch)
 
 
+@frozen
+class KernelStep:
+    """A launch in a graph."""
+
+    function: int
+    grid: Dims
+    block: Dims
+    shared_bytes: int
+    arguments: bytes
+
+
+@frozen
+class CopyStep:
+    """A copy on the device in a graph."""
+
+    target: int
+    source: int
+    nbytes: int
+
+
+@frozen
+class FillStep:
+    """Bytes set in a graph."""
+
+    address: int
+    byte: int
+    nbytes: int
+
+
+GraphStep = KernelStep | CopyStep | FillStep
+
+
 class Driver(Protocol):
     """One open device. Addresses, streams, events, modules and functions are integers; stream 0 is the default.
 
@@ -85,3 +117,8 @@ class Driver(Protocol):
         early: bool = False,  # it may begin before the launch ahead has ended, on devices that can: the kernel waits
     ) -> None: ...
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again: ...
+
+    def build_graph(self, steps: Sequence[GraphStep]) -> int: ...  # which run one after the other
+    def change_graph(self, graph: int, number: int, step: GraphStep) -> None: ...  # a step of the same kind and size
+    def launch_graph(self, graph: int, stream: int) -> None: ...
+    def destroy_graph(self, graph: int) -> None: ...

@@ -13,7 +13,8 @@ from attrs import define, field, frozen
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import Again, DeviceInfo, Dims
+from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, GraphStep
+from rocmkern.drivers.vendor_graphs import VendorGraphs
 from rocmkern.errors import (
     ClosedError,
     CodeObjectError,
@@ -108,6 +109,7 @@ class VendorDriver(ABC):
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _several: bool = field(init=False)  # devices
     _launches: dict[tuple[Geometry, int], list[Launch]] = field(init=False, factory=dict)  # by geometry and bytes
+    _graphs: VendorGraphs = field(init=False)
     _raw_launch: Any = field(init=False)
     _call: Callable[..., int] = field(init=False)
     _raw_select: Any = field(init=False)
@@ -116,6 +118,7 @@ class VendorDriver(ABC):
         self._raw_launch = self.vendor.c_function(self.vendor.launch)
         self._raw_select = self.vendor.c_function(self.vendor.select)
         self._call = self._raw_launch or self._through_bindings
+        self._graphs = self._graph_calls()
 
     @abstractmethod
     def _select(self) -> None:
@@ -131,6 +134,7 @@ class VendorDriver(ABC):
         self._functions.clear()
         self._pinned.clear()
         self._launches.clear()
+        self._graphs.clear()
 
     def alloc(self, nbytes: int) -> int:
         self._select()
@@ -291,6 +295,33 @@ class VendorDriver(ABC):
 
         return again
 
+    @abstractmethod
+    def _graph_calls(self) -> VendorGraphs:
+        """The calls for graphs of this device."""
+
+    def build_graph(self, steps: Sequence[GraphStep]) -> int:
+        self._select()
+        return self._graphs.build(steps)
+
+    def change_graph(self, graph: int, number: int, step: GraphStep) -> None:
+        self._select()
+        self._graphs.change_step(graph, number, step)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        if self._several:
+            self._select()
+        self._graphs.launch(graph, self._stream(stream))
+
+    def destroy_graph(self, graph: int) -> None:
+        self._graphs.destroy(graph)
+
+    def _kernel(self, function: int) -> Any:
+        """The library's own kernel of that handle."""
+        kernel = self._objects.get(function)
+        if kernel is None:
+            self._ended()
+        return kernel
+
     def _refused(self, launch: Launch, status: int) -> None:
         raise self.vendor.error(self.vendor.launch.name, getattr(self.vendor.bindings(), self.vendor.status)(status))
 
@@ -303,9 +334,7 @@ class VendorDriver(ABC):
     def _launch(self, geometry: Geometry, nbytes: int) -> Launch:
         """A launch with so many bytes of arguments."""
         function, grid, block, shared_bytes, stream, early = geometry
-        kernel, sizes = self._objects.get(function), (*grid, *block, shared_bytes)
-        if kernel is None:
-            self._ended()
+        kernel, sizes = self._kernel(function), (*grid, *block, shared_bytes)
         return self._laid(kernel, sizes, self._stream(stream), early, ArgumentBlock.of(nbytes, *self.argument_codes))
 
     @abstractmethod

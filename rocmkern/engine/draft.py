@@ -17,6 +17,7 @@ from rocmkern.engine.checks import Check
 from rocmkern.engine.plan import Clear, Constant, Copy, Itself, Launch, Made, Plan, Result, Stage, Step, View
 from rocmkern.layout import Layout
 from rocmkern.runtime import Device, DeviceMemory, Function
+from rocmkern.runtime.capturing import current, recording, require_done
 from rocmkern.runtime.symbols import FIRST, MOST, MOST_BYTES, Place, Symbol, UnknownValues, place
 from rocmkern.tensor import Memory, Tensor
 
@@ -166,15 +167,16 @@ class _Thread(local):
 
 
 thread: Final = _Thread()  # what the calling thread plans
-under_way: Final[list[Draft]] = []  # of any thread: quicker to look at
 
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """Within, what the calling thread does is done at once, and is no step of the plan that it makes."""
+    """Within, what the calling thread does is done at once, and is no step of a plan that it makes or a graph that it
+    captures."""
     outer, thread.draft = thread.draft, None
     try:
-        yield
+        with recording(None):
+            yield
     finally:
         thread.draft = outer
 
@@ -182,15 +184,20 @@ def apart() -> Iterator[None]:
 def memory(device: Device, nbytes: int) -> DeviceMemory | Symbol:
     """Uninitialised memory, of the plan that is made or of the device."""
     draft = thread.draft
-    if draft is None or nbytes > MOST_BYTES:  # which no device has: its error comes at once
-        return DeviceMemory(device, nbytes)
-    return draft.make(nbytes)
+    if draft is not None and nbytes <= MOST_BYTES:  # for more than any device has the error comes at once
+        return draft.make(nbytes)
+    recorder = current()
+    return DeviceMemory(device, nbytes) if recorder is None else recorder.memory(device, nbytes)
 
 
 def constant(memory: Memory) -> None:
-    """Has the plan that is made, if one is, keep memory whose address its steps are passed."""
+    """Has the plan that is made, or the graph that is captured, keep memory whose address its steps are passed."""
     if thread.draft is not None:
         thread.draft.keep(memory)
+        return
+    recorder = current()
+    if recorder is not None:
+        recorder.hold(memory)
 
 
 def launch(function: Function, packed: bytes, grid: Dims, block: Dims, early: bool = False) -> None:
@@ -206,22 +213,30 @@ def launch(function: Function, packed: bytes, grid: Dims, block: Dims, early: bo
 def copy_on_device(target: Tensor, source: Tensor) -> None:
     """Copies the bytes of one contiguous tensor to another."""
     draft = thread.draft
-    if draft is None:
-        target.device.driver.copy_on_device(target.address, source.address, target.nbytes, 0)
-    else:
+    if draft is not None:
         draft.copy(target.address, source.address, target.nbytes)
+    elif (recorder := current()) is not None:
+        recorder.copy(target.device, target.address, source.address, target.nbytes)
+    else:
+        target.device.driver.copy_on_device(target.address, source.address, target.nbytes, 0)
 
 
 def clear(target: Tensor) -> None:
     """Sets the bytes of a contiguous tensor to zero."""
     draft = thread.draft
-    if draft is None:
-        target.device.driver.fill(target.address, 0, target.nbytes, 0)
-    else:
+    if draft is not None:
         draft.clear(target.address, target.nbytes)
+    elif (recorder := current()) is not None:
+        recorder.fill(target.device, target.address, 0, target.nbytes)
+    else:
+        target.device.driver.fill(target.address, 0, target.nbytes, 0)
 
 
-def needs_host() -> None:
-    """Ends the planning of an operation that goes on by what the host sees; then its parts are planned."""
+def needs_host(operation: str) -> None:
+    """Ends the planning of an operation that goes on by what the host sees; then its parts are planned.
+
+    Raises GraphError within a capture: what the host would see is not computed.
+    """
     if thread.draft is not None:
         raise UnknownValues
+    require_done(operation)

@@ -11,10 +11,11 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from rocmkern.engine.draft import PLAIN, Draft, thread, under_way
+from rocmkern.engine.draft import PLAIN, Draft, thread
 from rocmkern.engine.plan import Plan
 from rocmkern.errors import ClosedError
 from rocmkern.runtime import Device
+from rocmkern.runtime.capturing import current, under_way
 from rocmkern.runtime.symbols import UnknownValues
 from rocmkern.tensor import Tensor
 
@@ -76,8 +77,12 @@ def _planned(operation: Callable[..., _R], written: int | None) -> Callable[...,
 
     @wraps(operation)
     def call(*args: Any, **options: Any) -> Any:
-        if under_way and thread.draft is not None:
-            return operation(*args, **options)
+        if under_way:
+            if thread.draft is not None:
+                return operation(*args, **options)
+            recorder = current()
+            if recorder is not None:
+                recorder.hold((args, *options.values()))
         # Most calls are of one tensor or have one more argument: their key takes a third of the time of the other way.
         if len(args) == 1 and not options:
             (x,) = args
@@ -123,16 +128,19 @@ def _planned(operation: Callable[..., _R], written: int | None) -> Callable[...,
             plan = _found(key, operation, args, options, operands, target)
             if plan is None:
                 return operation(*args, **options)
-        if operands:
-            return _run(plan, operands)
-        return plan.run(_place(args), operands)  # type: ignore[arg-type]  # that it has one was found before
+        return _run(plan, operands, None if operands else _place(args))
 
     return call
 
 
-def _run(plan: Plan, operands: Sequence[Tensor]) -> Any:
+def _run(plan: Plan, operands: Sequence[Tensor], place: Device | None = None) -> Any:
+    device = operands[0].device if place is None else place
     try:
-        return plan.run(operands[0].device, operands)
+        if under_way:
+            recorder = current()
+            if recorder is not None:
+                return plan.capture(recorder, device, operands)
+        return plan.run(device, operands)
     except ClosedError:  # somebody closed a module: the next operation loads another
         forget_plans()
         raise

@@ -22,6 +22,7 @@ from rocmkern.dtypes import DType
 from rocmkern.engine.checks import Check, answers_of
 from rocmkern.layout import Layout
 from rocmkern.runtime import Device, DeviceMemory, Function
+from rocmkern.runtime.capturing import Owned, Recorder
 from rocmkern.runtime.symbols import Place
 from rocmkern.tensor import Kind, Tensor
 
@@ -36,6 +37,9 @@ class Step(Protocol):
 
     def run(self, device: Device, passed: Sequence[int]) -> None:
         """Does it, with the addresses of the places."""
+
+    def capture(self, recorder: Recorder, passed: Sequence[Owned]) -> None:
+        """Has it remembered, with what the places are in."""
 
 
 @define(eq=False)
@@ -68,6 +72,10 @@ class Launch:
             _ADDRESS.pack_into(block, at, address)
         self.function.submit(bytes(block), self.grid, self.block, 0, 0, self.early)
 
+    def capture(self, recorder: Recorder, passed: Sequence[Owned]) -> None:
+        at = [at for _, at in self.pointers]
+        recorder.kernel(self.function, self.packed, self.grid, self.block, 0, tuple(zip(at, passed, strict=True)))
+
 
 @define(eq=False)
 class Copy:
@@ -79,6 +87,9 @@ class Copy:
     def run(self, device: Device, passed: Sequence[int]) -> None:
         device.driver.copy_on_device(passed[0], passed[1], self.nbytes, 0)
 
+    def capture(self, recorder: Recorder, passed: Sequence[Owned]) -> None:
+        recorder.copied(passed[0], passed[1], self.nbytes)
+
 
 @define(eq=False)
 class Clear:
@@ -89,6 +100,9 @@ class Clear:
 
     def run(self, device: Device, passed: Sequence[int]) -> None:
         device.driver.fill(passed[0], 0, self.nbytes, 0)
+
+    def capture(self, recorder: Recorder, passed: Sequence[Owned]) -> None:
+        recorder.filled(passed[0], 0, self.nbytes)
 
 
 @define(eq=False)
@@ -200,8 +214,34 @@ class Plan:
 
         return run
 
+    def capture(self, recorder: Recorder, device: Device, operands: Sequence[Tensor]) -> Any:
+        """Has a graph remember the plan's steps; the results have memory, and no values before it is launched."""
+        recorder.belong(device)
+        count, memories = len(operands), list[Any]()
+        begins: list[Owned] = [(t.memory, t.address, t.address) for t in operands]
+        for stage in self.stages:
+            for nbytes in stage.makes:
+                memory = recorder.memory(device, nbytes)
+                memories.append(memory)
+                begins.append((memory, memory.live_address, memory.live_address))
+            for check in stage.checks:
+                answer = recorder.answer(check)
+                memories.append(None)
+                begins.append((None, answer, answer))
+            owned = [(begins[n][0], begins[n][1], begins[n][1] + offset) for n, offset in stage.step.sources]
+            stage.step.capture(recorder, owned)
+            for number in stage.frees:
+                memories[number] = None
+                begins[count + number] = (None, 0, 0)
+        recorder.hold(self.kept)
+        memories += [recorder.memory(device, nbytes) for nbytes in self.rest]
+        return self._of(operands, memories, device)
+
     def _results(self, device: Device, operands: Sequence[Tensor], memories: list[Any]) -> Any:
         memories += [DeviceMemory(device, nbytes) for nbytes in self.rest]
+        return self._of(operands, memories, device)
+
+    def _of(self, operands: Sequence[Tensor], memories: list[Any], device: Device) -> Any:
         if self.kind is NoneType:
             return self.results[0].result(operands, memories, device)
         values = [result.result(operands, memories, device) for result in self.results]

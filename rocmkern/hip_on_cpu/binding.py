@@ -26,10 +26,12 @@ _STATUSES: Final = (
 _ROW: Final = re.compile(r"^RK_API\((\w+), \((.*?)\), \(", re.MULTILINE)
 _NUMBERS: Final = {
     "size_t": ctypes.c_size_t, "unsigned": ctypes.c_uint, "unsigned char": ctypes.c_ubyte,
-    "unsigned short": ctypes.c_ushort,
+    "unsigned short": ctypes.c_ushort, "unsigned long long": ctypes.c_ulonglong,
 }  # fmt: skip
 _POINTERS: Final = ("hipDeviceptr_t", "hipStreamCallback_t", "hipHostFn_t")
-_HANDLES: Final = ("hipStream_t", "hipEvent_t", "hipModule_t", "hipFunction_t")
+_HANDLES: Final = (
+    "hipStream_t", "hipEvent_t", "hipModule_t", "hipFunction_t", "hipGraph_t", "hipGraphNode_t", "hipGraphExec_t",
+)  # fmt: skip
 
 _keeping: list[Any] = []  # what C holds pointers to
 

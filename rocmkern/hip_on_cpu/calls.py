@@ -15,10 +15,13 @@ from rocmkern import codeobject
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.drivers import emulator
 from rocmkern.drivers.emulator import EmulatorDriver
-from rocmkern.drivers.protocol import Dims
+from rocmkern.drivers.hip import KernelNode
+from rocmkern.drivers.protocol import Dims, KernelStep
 from rocmkern.errors import CodeObjectError, KernelNotFound
 from rocmkern.hip_on_cpu import images
+from rocmkern.hip_on_cpu.arguments import from_block, from_pointers, put
 from rocmkern.hip_on_cpu.binding import INVALID_DEVICE, INVALID_VALUE, NOT_READY, Status
+from rocmkern.hip_on_cpu.graph_calls import GraphCalls
 from rocmkern.runtime.function import check_geometry
 
 VERSION: Final = 60400000
@@ -64,15 +67,8 @@ class Launchable:
     fitting: set[tuple[Dims, Dims, int]] = field(factory=set)
 
 
-def put(address: int, value: float, kind: Any = ctypes.c_void_p) -> None:
-    """Writes a result where the caller wants it; INVALID_VALUE where that is nowhere."""
-    if not address:
-        raise Status(INVALID_VALUE)
-    kind.from_address(address).value = value
-
-
 @define(eq=False)
-class Calls:
+class Calls(GraphCalls):
     """The calls, over one driver for each target."""
 
     targets: tuple[str, ...]
@@ -448,37 +444,38 @@ class Calls:
         self, function: int, grid_x: int, grid_y: int, grid_z: int, block_x: int, block_y: int, block_z: int,
         shared_bytes: int, stream: int, arguments: int, extra: int,
     ) -> None:  # fmt: skip
-        found = self._owned.get(function)
-        if found.__class__ is not Launchable:
-            raise Status(INVALID_HANDLE)
+        found = self._launchable(function)
         driver, handle = (self.drivers[found.device], 0) if not stream else self._stream(stream)
         grid, block = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
-        if (grid, block, shared_bytes) not in found.fitting:
-            check_geometry(found.kernel, driver.info, grid, block, shared_bytes)
-            found.fitting.add((grid, block, shared_bytes))
-        packed = _from_block(extra) if extra else _from_pointers(found.kernel, arguments)
+        self._require_fitting(found, grid, block, shared_bytes)
+        packed = from_block(extra) if extra else from_pointers(found.kernel, arguments)
         driver.launch(found.handle, grid, block, shared_bytes, handle, packed)
 
     def hipModuleLaunchCooperativeKernel(self, function: int, *geometry_and_arguments: int) -> None:
         self.hipModuleLaunchKernel(function, *geometry_and_arguments, 0)  # type: ignore[call-arg]
 
+    def _launchable(self, function: int) -> Launchable:
+        found = self._owned.get(function)
+        if found.__class__ is not Launchable:
+            raise Status(INVALID_HANDLE)
+        return found
 
-def _from_block(extra: int) -> bytes:
-    """The argument block of HIP's `extra`: codes of what follows, until one that ends it."""
-    words = (ctypes.c_uint64 * 5).from_address(extra)
-    parts = {words[i]: words[i + 1] for i in (0, 2)}
-    if words[4] != 3 or set(parts) != {1, 2}:
-        raise Status(INVALID_VALUE)
-    return ctypes.string_at(parts[1], ctypes.c_size_t.from_address(parts[2]).value)
+    def _require_fitting(self, found: Launchable, grid: Dims, block: Dims, shared_bytes: int) -> None:
+        if (grid, block, shared_bytes) not in found.fitting:
+            check_geometry(found.kernel, self.drivers[found.device].info, grid, block, shared_bytes)
+            found.fitting.add((grid, block, shared_bytes))
+
+    def _kernel_step(self, node: KernelNode) -> KernelStep:
+        found = self._launchable(node.function or 0)
+        grid, block = dims(node.grid), dims(node.block)
+        self._require_fitting(found, grid, block, node.shared_bytes)
+        packed = from_block(node.extra) if node.extra else from_pointers(found.kernel, node.parameters or 0)
+        return KernelStep(found.handle, grid, block, node.shared_bytes, packed)
+
+    def _drop(self, handle: int) -> None:
+        self._owned.pop(handle, None)
 
 
-def _from_pointers(kernel: Kernel, arguments: int) -> bytes:
-    """The argument block of an array of pointers to arguments."""
-    explicit = kernel.explicit_arguments
-    block = bytearray(kernel.explicit_bytes)
-    if explicit and not arguments:
-        raise Status(INVALID_VALUE)
-    for number, argument in enumerate(explicit):
-        place = ctypes.c_uint64.from_address(arguments + 8 * number).value
-        block[argument.offset : argument.end] = ctypes.string_at(place, argument.size)
-    return bytes(block)
+def dims(sizes: Any) -> Dims:
+    x, y, z = sizes
+    return int(x), int(y), int(z)

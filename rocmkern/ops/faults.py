@@ -18,6 +18,7 @@ from rocmkern.engine.draft import thread
 from rocmkern.errors import KernelIndexError, LinAlgError
 from rocmkern.ops.launch import empty, kernel, strided
 from rocmkern.runtime import Device
+from rocmkern.runtime.capturing import current
 from rocmkern.tensor import Tensor
 
 Launched = TypeVar("Launched")
@@ -91,6 +92,9 @@ def checked(device: Device, check: Check, launch: Callable[[int], Launched]) -> 
     draft = thread.draft
     if draft is not None:
         return launch(draft.answer(check))
+    recorder = current()
+    if recorder is not None:
+        return launch(recorder.answer(check))
     with answers_of(device) as answers:
         (answer,) = answers.slots([check], device)
         launched = launch(answer)

@@ -326,7 +326,7 @@ def _coordinates(x: Tensor, flat: bool) -> Tensor:
 
 def number_at(device: Device, address: int) -> int:
     """What a kernel has counted."""
-    needs_host()
+    needs_host("count")
     answer = bytearray(8)
     device.driver.copy_to_host(memoryview(answer), address, 0)
     device.settle()

@@ -386,7 +386,7 @@ def _scatter(selected: Selection, source: Tensor, *, unique: bool) -> None:
     ids = selected.checked()
     if not source.size:
         return
-    needs_host()
+    needs_host("x[ids] = values")
     selected.view.device.settle()  # an offset does not tell that its index was outside
     offsets = reshape(packed(_offsets(selected, ids)), -1)
     target, values = selected.view, reshape(source, -1)

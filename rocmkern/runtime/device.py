@@ -105,6 +105,17 @@ class Device(Closing):
         """What the pool has handed out and kept. Devices of one name share it."""
         return self._pool.statistics()
 
+    def pool_within(self) -> MemoryPool:
+        """A pool whose blocks come from the device's own, and go back there."""
+        shelves, sizes = self._pool.shelves, dict[int, int]()
+
+        def alloc(nbytes: int) -> int:
+            address = shelves[nbytes].take()
+            sizes[address] = nbytes
+            return address
+
+        return MemoryPool(alloc, lambda address: shelves[sizes.pop(address)].put(address), keeps=True)
+
     def trim(self) -> int:
         """Returns the memory that the pool keeps to the driver; how many bytes that were."""
         self.driver.synchronize()

@@ -11,7 +11,7 @@ from rocmkern.codeobject import Kernel
 from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, Driver
 from rocmkern.errors import ArgumentError, ClosedError, LaunchError
-from rocmkern.runtime import arguments, trace
+from rocmkern.runtime import arguments, capturing, trace
 from rocmkern.runtime.dim3 import DimLike, sizes
 from rocmkern.runtime.memory import DeviceMemory
 from rocmkern.runtime.stream import Stream, stream_handle
@@ -53,6 +53,11 @@ class Function:
         return self.kernel.name
 
     @property
+    def handle(self) -> int:
+        """The driver's own name of it."""
+        return self._handle
+
+    @property
     def driver(self) -> Driver:
         return self._driver
 
@@ -73,6 +78,9 @@ class Function:
         """Launches the kernel; returns before it is done. Arguments may be given by name where names are known."""
         if named:
             args = self._packer.in_order(args, named)
+        recorder = capturing.current()
+        if recorder is not None:
+            recorder.hold(args)
         self._launch(self._packer.pack(args), grid, block, shared_bytes, stream)
         if stream is not None:
             for value in args:
@@ -148,6 +156,10 @@ class Function:
     ) -> None:
         """Launches what was checked before: an argument block of the kernel's size, a geometry that it ran with."""
         self._require_module()
+        recorder = capturing.current()
+        if recorder is not None:
+            recorder.launch(self, packed, grid, block, shared_bytes)
+            return
         tracing = trace.active
         if tracing is None:
             self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed, early)

@@ -11,8 +11,9 @@ from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError, ShapeError
+from rocmkern.runtime import capturing
 from rocmkern.runtime.closing import Closing
-from rocmkern.runtime.pool import Shelf
+from rocmkern.runtime.pool import MemoryPool, Shelf
 from rocmkern.runtime.stream import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -43,6 +44,20 @@ class DeviceMemory(Closing):
         self.driver = device._driver if not device.is_closed else device.driver
         shelf = self._shelf = device._pool.shelves[nbytes]
         self.live_address = shelf.take()
+
+    @staticmethod
+    def of(pool: MemoryPool, device: Device, nbytes: int) -> DeviceMemory:
+        """Memory from another pool than the device's own."""
+        memory = DeviceMemory.__new__(DeviceMemory)
+        memory.device, memory.nbytes, memory._streams = device, nbytes, None
+        memory.driver, memory._shelf = device.driver, pool.shelves[nbytes]
+        memory.live_address = memory._shelf.take()
+        return memory
+
+    @property
+    def pool(self) -> MemoryPool:
+        """Where it goes when it is freed."""
+        return self._shelf.pool
 
     @property
     def address(self) -> int:
@@ -75,6 +90,7 @@ class DeviceMemory(Closing):
 
         Asynchronous under the same conditions as copy_from_host.
         """
+        capturing.require_done("copy_to_host")
         if out is None:
             self._range(offset_bytes, 0, "copy_to_host")
         array = np.empty(self.nbytes - offset_bytes, np.uint8) if out is None else out
@@ -97,6 +113,11 @@ class DeviceMemory(Closing):
             )
         size = source.nbytes if nbytes is None else byte_count(nbytes, "copy_from")
         target_address, source_address = self._range(0, size, "copy_from"), source._range(0, size, "copy_from")
+        recorder = capturing.current()
+        if recorder is not None:
+            recorder.hold((self, source))
+            recorder.copy(self.device, target_address, source_address, size)
+            return
         source._on(stream)
         self.driver.copy_on_device(target_address, source_address, size, self._on(stream))
 
@@ -104,6 +125,11 @@ class DeviceMemory(Closing):
         """Sets every byte."""
         if not 0 <= byte <= 255:
             raise ArgumentError(f"fill: {byte} is no byte; give 0 to 255")
+        recorder = capturing.current()
+        if recorder is not None:
+            recorder.hold((self,))
+            recorder.fill(self.device, self.address, byte, self.nbytes)
+            return
         self.driver.fill(self.address, byte, self.nbytes, self._on(stream))
 
     def view(self) -> memoryview:

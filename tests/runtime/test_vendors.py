@@ -275,3 +275,72 @@ def test_closed_things_are_errors(side: Side) -> None:
     device.close()
     with pytest.raises(ClosedError, match=f"device {device.name}: it is closed"):
         device.alloc(8)
+
+
+def test_a_graph_is_built_once_and_changed_in_place(side: Side) -> None:
+    """Nodes one after the other: launches with their argument blocks, copies, fills; one call launches all of them."""
+    device = side.device(1)
+    function = side.store_one(1)
+    x, y, z = device.alloc(256), device.alloc(256), device.alloc(256)
+    x.copy_from_host(np.arange(64, dtype=np.int32))
+    graph = rk.Graph()
+    with graph.capture():
+        function(x, grid=(3, 2), block=(64, 2, 1))
+        y.copy_from(x, 128)
+        y.fill(7)
+        z.copy_from(x)
+    kind = "hip" if side.kind == "hip" else "cu"
+    assert side.double.log("node") == []
+    graph.launch()
+    stream = device.create_stream()
+    graph.launch(stream)
+    launches = [f"{kind}GraphLaunch 4 stream {n} device 1" for n in (0, 1)]
+    assert side.double.log(f"{kind}GraphLaunch") == launches
+    assert len(side.double.log(f"{kind}GraphCreate")) == 1
+    nodes = [line.split()[1] for line in side.double.log("node")]
+    assert nodes == ["kernel", "copy", "fill", "copy"] * 2
+    first = side.double.log("node kernel")[0]
+    assert first.startswith("node kernel grid 3 2 1 block 64 2 1 shared 0 stream 0 arguments")
+    assert first.endswith(f"first {x.address:x}")
+    assert z.copy_to_host().view(np.int32).tolist() == list(range(64))
+    assert y.copy_to_host().tolist() == [7] * 256
+    graph.close()
+    assert [len(side.double.log(f"{kind}Graph{name}")) for name in ("ExecDestroy", "Destroy")] == [1, 1]
+
+
+def test_binding_changes_the_nodes_that_have_the_operand(side: Side) -> None:
+    """Those alone, in the graph that is there."""
+    device = side.device()
+    x, other = (rk.empty((64,), device=device) for _ in range(2))
+    room = device.alloc(256)
+    other.memory.copy_from_host(np.arange(64, dtype=np.float32))
+    function, graph = side.store_one(), rk.Graph()
+    with graph.capture():
+        function(x, grid=1, block=64)
+        room.copy_from(x.memory)
+        x.memory.fill(1)
+    graph.launch()
+    graph.bind(x, other)
+    graph.launch()
+    assert side.double.log("node kernel")[1].endswith(f"first {other.address:x}")
+    assert room.copy_to_host().view(np.float32).tolist() == list(range(64))
+    assert other.memory.copy_to_host().tolist() == [1] * 256
+    kind = "hip" if side.kind == "hip" else "cu"
+    assert len(side.double.log(f"{kind}GraphCreate")) == 1
+
+
+def test_a_graph_that_the_library_refuses_leaves_nothing(side: Side) -> None:
+    kind = "hip" if side.kind == "hip" else "cu"
+    function, x = side.store_one(), side.device().alloc(256)
+    graph = rk.Graph()
+    with graph.capture():
+        function(x, grid=1, block=64)
+    instantiate = side.name("instantiate_graph")
+    for call in (f"{kind}GraphAddKernelNode", instantiate if kind == "hip" else "cuGraphInstantiateWithFlags"):
+        side.double.fail(call, 1)
+        with pytest.raises(DriverError, match=r"\(1\)"):
+            graph.launch()
+        assert len(side.double.log(f"{kind}GraphDestroy")) == 1
+        side.double.reset()
+    graph.launch()
+    assert len(side.double.log("node kernel")) == 1

@@ -270,10 +270,30 @@ typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct hipGraphExec *hipGraphExec_t;
 typedef void *hipDeviceptr_t;
 typedef int hipDevice_t;
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *passed);
 typedef void (*hipHostFn_t)(void *passed);
+
+typedef struct hipKernelNodeParams {
+    dim3 blockDim;
+    void **extra;
+    void *func;
+    dim3 gridDim;
+    void **kernelParams;
+    unsigned sharedMemBytes;
+} hipKernelNodeParams;
+typedef struct hipMemsetParams {
+    void *dst;
+    unsigned elementSize;
+    size_t height;
+    size_t pitch;
+    unsigned value;
+    size_t width;
+} hipMemsetParams;
 
 #define hipStreamDefault 0
 #define hipStreamNonBlocking 1
