@@ -32,6 +32,10 @@ class ArgumentRangeError(ArgumentError, ValueError):
     """A number does not fit the kernel parameter's dtype."""
 
 
+class ArgumentLayoutError(ArgumentError, ValueError):
+    """A kernel can't follow a tensor's strides, or is told of more elements than its memory has."""
+
+
 class LaunchError(RocmkernError, ValueError):
     """Grid, block or shared memory violate a limit of the kernel or the device."""
 

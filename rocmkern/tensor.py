@@ -20,6 +20,7 @@ from rocmkern.layout import Layout, Shape, contiguous, transposed
 from rocmkern.promotion import Number, Scalar
 from rocmkern.runtime import Device, DeviceMemory
 from rocmkern.runtime.capturing import require_done
+from rocmkern.runtime.memory import Pointer
 from rocmkern.runtime.symbols import Symbol, require_values
 
 Operand: TypeAlias = "Tensor | Number"
@@ -107,6 +108,12 @@ class Tensor:
         """The device address of the first element."""
         start, offset = self.memory.live_address or self.memory.address, self.layout.offset
         return start + offset * self.dtype.itemsize if offset else start
+
+    @property
+    def data(self) -> Pointer:
+        """The place of the first element: what a kernel takes where dtype, shape and strides do not count."""
+        require_values(self.memory)
+        return Pointer(self.memory, self.layout.offset * self.dtype.itemsize, self.device)
 
     @property
     def kind(self) -> Kind:

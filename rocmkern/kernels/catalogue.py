@@ -16,12 +16,18 @@ Role = Literal["in", "out", "inout", "scalar"]
 
 @frozen
 class Parameter:
-    """One kernel parameter: a pointer to `dtype` elements (in, out, inout) or a scalar of `dtype` by value."""
+    """One kernel parameter: a pointer to `dtype` elements (in, out, inout) or a scalar of `dtype` by value.
+
+    `counts` are the scalars whose product is how many elements a pointer leads to, for those that know; `strided` says
+    whether the kernel follows strides there where others of its parameters tell them.
+    """
 
     name: str
     role: Role
     dtype: DType
     nullable: bool = False
+    counts: tuple[str, ...] = ()
+    strided: bool = True
 
     @property
     def is_pointer(self) -> bool:
@@ -32,12 +38,12 @@ def scalar(name: str, dtype: DType = dtypes.uint64) -> Parameter:
     return Parameter(name, "scalar", dtype)
 
 
-def source(name: str, dtype: DType, *, nullable: bool = False) -> Parameter:
-    return Parameter(name, "in", dtype, nullable)
+def source(name: str, dtype: DType, *counts: str, nullable: bool = False) -> Parameter:
+    return Parameter(name, "in", dtype, nullable, counts)
 
 
-def result(name: str, dtype: DType, *, nullable: bool = False) -> Parameter:
-    return Parameter(name, "out", dtype, nullable)
+def result(name: str, dtype: DType, *counts: str, nullable: bool = False, strided: bool = False) -> Parameter:
+    return Parameter(name, "out", dtype, nullable, counts, strided)
 
 
 def changed(name: str, dtype: DType) -> Parameter:

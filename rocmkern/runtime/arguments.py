@@ -18,7 +18,7 @@ from attrs import frozen
 from rocmkern.codeobject import Argument, Kernel
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import BY_SHORT, DType
-from rocmkern.errors import ArgumentError, ArgumentRangeError, ClosedError, CodeObjectError
+from rocmkern.errors import ArgumentError, ArgumentLayoutError, ArgumentRangeError, ClosedError, CodeObjectError
 from rocmkern.rounding import nearest, widened
 from rocmkern.runtime.memory import DeviceMemory, Pointer
 
@@ -34,6 +34,12 @@ class Parameter(Protocol):
     def nullable(self) -> bool: ...
     @property
     def is_pointer(self) -> bool: ...
+    @property
+    def counts(self) -> tuple[str, ...]: ...
+    @property
+    def strided(self) -> bool: ...
+    @property
+    def role(self) -> str: ...
 
 
 _POINTER_BYTES: Final = 8
@@ -47,9 +53,25 @@ _TYPE_NAMES: Final[dict[str, str]] = {
     "bool": "bool", "uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "char": "i8", "short": "i16",
     "int": "i32", "long": "i64", "half": "f16", "float": "f32", "double": "f64", "__hip_bfloat16": "bf16",
 }  # fmt: skip
+_KEPT_KINDS: Final = 1024
 _BYTES: Final = ("char*", "uchar*")  # which point to anything
 
-Convert = Callable[[Any], Any]
+# Names of parameters that tell strides: an array of them, or a number of elements by value.
+_TELL_STRIDES: Final = ("info", "step", "_col", "_column", "_stride")
+
+Convert = Callable[[Any, Sequence[Any]], Any]  # a value, of all the arguments
+
+
+@frozen
+class Extent:
+    """By which arguments, as numbers, a kernel is told of the memory behind a pointer."""
+
+    counts: tuple[int, ...] = ()  # whose product is the number of elements
+    strides: tuple[int, ...] = ()  # not told where all of them are None
+    is_read: bool = False  # so that strides may repeat what there is
+
+    def follows_strides(self, args: Sequence[Any]) -> bool:
+        return any(args[i] is not None for i in self.strides)
 
 
 @frozen
@@ -63,6 +85,7 @@ class Slot:
     nullable: bool
     format: str
     convert: Convert
+    usual: type | None = None  # of values that are packed as they are
 
     @property
     def label(self) -> str:
@@ -77,6 +100,7 @@ class Packer:
     kernel: str
     driver: Driver
     slots: tuple[Slot, ...]
+    usuals: tuple[type | None, ...]
     converts: tuple[Convert, ...]
     pack_values: Callable[..., bytes]
     nbytes: int
@@ -88,7 +112,12 @@ class Packer:
                 f"launch {self.kernel}: {len(args)} arguments came, {len(self.converts)} are wanted; {self.signature()}"
             )
         try:
-            return self.pack_values(*[convert(value) for convert, value in zip(self.converts, args, strict=True)])
+            return self.pack_values(
+                *[
+                    value if value.__class__ is usual else convert(value, args)
+                    for value, usual, convert in zip(args, self.usuals, self.converts, strict=True)
+                ]
+            )
         except (struct.error, OverflowError, TypeError) as error:
             raise self._explain(args) or error from None
 
@@ -117,14 +146,16 @@ class Packer:
 
     def _explain(self, args: Sequence[Any]) -> Exception | None:
         """The error of the first argument that can't be packed."""
-        errors = (self._error(slot, value) for slot, value in zip(self.slots, args, strict=True))
+        errors = (self._error(slot, value, args) for slot, value in zip(self.slots, args, strict=True))
         return next((error for error in errors if error is not None), None)
 
-    def _error(self, slot: Slot, value: Any) -> Exception | None:
+    def _error(self, slot: Slot, value: Any, args: Sequence[Any]) -> Exception | None:
         try:
-            struct.pack(f"<{slot.format}", slot.convert(value))
+            struct.pack(f"<{slot.format}", slot.convert(value, args))
         except ArgumentError as error:
             return error
+        except TypeError:  # a count that is no number, which its own slot tells
+            return None
         except (struct.error, OverflowError):
             return ArgumentRangeError(
                 f"launch {self.kernel}: {slot.label} is {value!r}; {slot.dtype} holds {_range(slot.dtype)}"
@@ -140,11 +171,12 @@ def packer(kernel: Kernel, parameters: Sequence[Parameter] | None, driver: Drive
     arguments = kernel.logical_arguments
     if parameters is not None:
         _check_signature(kernel, parameters)
+    extents = _extents(parameters) if parameters is not None else (Extent(),) * len(arguments)
     slots = []
     layout, position = "<", 0
     for index, argument in enumerate(arguments):
         parameter = parameters[index] if parameters is not None else None
-        slot = _slot(kernel.name, index, argument, parameter, driver)
+        slot = _slot(kernel.name, index, argument, parameter, extents[index], driver)
         if argument.offset < position:
             raise CodeObjectError(f"launch {kernel.name}: argument {index} at byte {argument.offset} overlaps another")
         layout += f"{argument.offset - position}x{slot.format}"
@@ -153,7 +185,8 @@ def packer(kernel: Kernel, parameters: Sequence[Parameter] | None, driver: Drive
     # HIP refuses a block for a kernel that has only hidden arguments.
     size = max(kernel.block_bytes, position) if arguments else 0
     packing = struct.Struct(f"{layout}{size - position}x")
-    return Packer(kernel.name, driver, tuple(slots), tuple(s.convert for s in slots), packing.pack, size)
+    usuals, converts = tuple(s.usual for s in slots), tuple(s.convert for s in slots)
+    return Packer(kernel.name, driver, tuple(slots), usuals, converts, packing.pack, size)
 
 
 def _check_signature(kernel: Kernel, parameters: Sequence[Parameter]) -> None:
@@ -173,7 +206,17 @@ def _check_signature(kernel: Kernel, parameters: Sequence[Parameter]) -> None:
             )
 
 
-def _slot(kernel: str, index: int, argument: Argument, parameter: Parameter | None, driver: Driver) -> Slot:
+def _extents(parameters: Sequence[Parameter]) -> tuple[Extent, ...]:
+    names = [p.name for p in parameters]
+    told = tuple(i for i, name in enumerate(names) if name.endswith(_TELL_STRIDES))
+    return tuple(
+        Extent(tuple(map(names.index, p.counts)), told if p.strided else (), p.role == "in") for p in parameters
+    )
+
+
+def _slot(
+    kernel: str, index: int, argument: Argument, parameter: Parameter | None, extent: Extent, driver: Driver
+) -> Slot:
     name = parameter.name if parameter is not None else argument.name
     label = f"launch {kernel}: argument {index}" + (f" ({name})" if name else "")
     dtype = parameter.dtype if parameter is not None else None
@@ -181,26 +224,66 @@ def _slot(kernel: str, index: int, argument: Argument, parameter: Parameter | No
     if argument.is_pointer and argument.size == _POINTER_BYTES:
         if dtype is None and argument.type_name not in _BYTES:
             dtype = BY_SHORT.get(_TYPE_NAMES.get((argument.type_name or "").removesuffix("*"), ""))
-        convert = _pointer(label, dtype, nullable, driver)
+        convert = _pointer(label, dtype, nullable, extent, driver)
         return Slot(index, argument, name, dtype, nullable, "Q", convert)
     if dtype is None and argument.type_name in _TYPE_NAMES:
         named = BY_SHORT[_TYPE_NAMES[argument.type_name]]
         dtype = named if named.itemsize == argument.size else None
     if dtype is None:
         return Slot(index, argument, name, None, False, f"{argument.size}s", _sized(label, argument.size, driver))
-    return Slot(index, argument, name, dtype, False, _FORMATS[dtype.short], _scalar(label, dtype))
+    return Slot(index, argument, name, dtype, False, _FORMATS[dtype.short], _scalar(label, dtype), _usual(dtype))
 
 
-def _pointer(label: str, dtype: DType | None, nullable: bool, driver: Driver) -> Convert:
-    def convert(value: Any) -> int:
+def _pointer(label: str, dtype: DType | None, nullable: bool, extent: Extent, driver: Driver) -> Convert:
+    counts, itemsize = extent.counts, dtype.itemsize if dtype is not None else 1
+    fitting = set[tuple[object, int]]()  # kinds of tensors, and the bytes that they were found to have
+
+    def address(value: Any, args: Sequence[Any]) -> int:
         if value is None and nullable:
             return 0
-        if value.__class__ is DeviceMemory and value.driver is driver and value.live_address:
-            address: int = value.live_address
-            return address
-        return _address(label, value, dtype, driver)
+        needed = itemsize if counts else 0
+        for i in counts:
+            needed *= args[i]
+        if (getattr(value, "kind", None), needed) in fitting:
+            place: int = value.address
+            return place
+        found = _address(label, value, dtype, driver)
+        if _check_extent(label, value, needed, extent.follows_strides(args), extent.is_read):
+            if len(fitting) >= _KEPT_KINDS:
+                fitting.clear()
+            fitting.add((value.kind, needed))
+        return found
 
-    return convert
+    def memory(value: Any, args: Sequence[Any]) -> int:
+        if value.__class__ is DeviceMemory and value.driver is driver and value.live_address:
+            live: int = value.live_address
+            return live
+        return address(value, args)
+
+    def counted(value: Any, args: Sequence[Any]) -> int:
+        if value.__class__ is DeviceMemory and value.driver is driver and value.nbytes >= args[count] * itemsize:
+            live: int = value.live_address
+            return live or address(value, args)
+        return address(value, args)
+
+    count = counts[0] if counts else 0
+    return (memory, counted, address)[min(len(counts), 2)]
+
+
+def _check_extent(label: str, value: Any, needed: int, follows_strides: bool, is_read: bool) -> bool:
+    """Whether `value` is a tensor without gaps that has the bytes that are needed.
+
+    Raises ArgumentLayoutError for strides that the kernel does not follow, and for less memory than it is told of.
+    """
+    layout, held = getattr(value, "layout", None), getattr(value, "nbytes", needed)
+    if layout is not None and not (follows_strides or layout.is_contiguous):
+        raise ArgumentLayoutError(
+            f"{label} has shape {layout.shape} and strides {layout.strides}, of which the kernel is told nothing; "
+            "pass rocmkern.contiguous() of it, or its .data to have the memory as it lies"
+        )
+    if held < needed and not (follows_strides and is_read):
+        raise ArgumentLayoutError(f"{label} has {held} bytes, the kernel is told of {needed}; pass larger memory")
+    return layout is not None and layout.is_contiguous and held >= needed
 
 
 def _address(label: str, value: Any, dtype: DType | None, driver: Driver) -> int:
@@ -214,8 +297,10 @@ def _address(label: str, value: Any, dtype: DType | None, driver: Driver) -> int
         )
     held = getattr(value, "dtype", None)
     if dtype is not None and isinstance(held, DType) and held is not dtype:
-        raise ArgumentError(f"{label} points to {held}, {dtype} was wanted; cast it first")
-    # A tensor on another library's memory knows its device itself.
+        raise ArgumentError(
+            f"{label} points to {held}, {dtype} was wanted; cast it first, or pass its .data to have the bits taken"
+        )
+    # A tensor on another library's memory, and a place in it, know their device themselves.
     device = memory.device if isinstance(memory, DeviceMemory) else value.device
     if device._driver is not driver:
         raise ArgumentError(
@@ -226,21 +311,22 @@ def _address(label: str, value: Any, dtype: DType | None, driver: Driver) -> int
     return int(value.address)
 
 
+def _usual(dtype: DType) -> type | None:
+    """The Python numbers that `struct` packs for a dtype, range-checked."""
+    if _FORMATS[dtype.short].endswith("s"):
+        return None
+    return {"bool": bool, "float": float}.get(dtype.kind, int)
+
+
 def _scalar(label: str, dtype: DType) -> Convert:
     """Python numbers, range-checked when packed; NumPy scalars only of the parameter's own dtype."""
-    usual = float if dtype.is_float else int
 
-    def convert(value: Any) -> Any:
-        return value if value.__class__ is usual else _number(label, dtype, value)
-
-    def convert_encoded(value: Any) -> bytes:
-        return _encode(dtype, value if value.__class__ is usual else _number(label, dtype, value))
-
-    def convert_bool(value: Any) -> Any:
+    def convert(value: Any, args: Sequence[Any]) -> Any:
         return _number(label, dtype, value)
 
-    if dtype.kind == "bool":
-        return convert_bool
+    def convert_encoded(value: Any, args: Sequence[Any]) -> bytes:
+        return _encode(dtype, value if value.__class__ is float else _number(label, dtype, value))
+
     return convert_encoded if _FORMATS[dtype.short].endswith("s") else convert
 
 
@@ -274,7 +360,7 @@ def _encode(dtype: DType, value: float) -> bytes:
 def _sized(label: str, size: int, driver: Driver) -> Convert:
     """Values that bring their own width: NumPy and ctypes scalars, bytes, and device memory for 8 bytes."""
 
-    def convert(value: Any) -> bytes:
+    def convert(value: Any, args: Sequence[Any]) -> bytes:
         if isinstance(value, (np.generic, np.ndarray)):
             data = value.tobytes()
         elif isinstance(value, (bytes, bytearray, memoryview, ctypes._SimpleCData, ctypes.Structure, ctypes.Array)):

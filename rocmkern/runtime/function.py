@@ -81,8 +81,12 @@ class Function:
         recorder = capturing.current()
         if recorder is not None:
             recorder.hold(args)
-        self._launch(self._packer.pack(args), grid, block, shared_bytes, stream)
-        if stream is not None:
+        packed = self._packer.pack(args)
+        dims = self.dims(grid, block, shared_bytes)
+        if stream is None:
+            self.submit(packed, dims[0], dims[1], shared_bytes)
+        else:
+            self.submit(packed, dims[0], dims[1], shared_bytes, stream_handle(stream, self._driver))
             for value in args:
                 memory = value if isinstance(value, DeviceMemory) else getattr(value, "memory", None)
                 if isinstance(memory, DeviceMemory):
@@ -90,7 +94,7 @@ class Function:
 
     def pack(self, *args: Any, **named: Any) -> bytes:
         """The argument block that a launch with these arguments would pass."""
-        return self._packer.pack(self._packer.in_order(args, named))
+        return self._packer.pack(self._packer.in_order(args, named) if named else args)
 
     @property
     def pack_values(self) -> Callable[..., bytes]:
@@ -119,7 +123,9 @@ class Function:
         before that instruction must need nothing of the launch ahead, which must not itself be early: then all that
         came before it has ended.
         """
-        self._launch(self.whole_block(packed), grid, block, shared_bytes, stream, early)
+        whole, dims = self.whole_block(packed), self.dims(grid, block, shared_bytes)
+        handle = 0 if stream is None else stream_handle(stream, self._driver)
+        self.submit(whole, dims[0], dims[1], shared_bytes, handle, early and self.kernel.awaits)
 
     def whole_block(self, packed: bytes) -> bytes:
         """An argument block filled with zeros to the kernel's size. Raises ArgumentError for one that is too short."""
@@ -138,24 +144,12 @@ class Function:
         except (KeyError, TypeError):  # not seen yet, or a list
             return self._check(grid, block, shared_bytes)
 
-    def _launch(
-        self,
-        packed: bytes,
-        grid: DimLike,
-        block: DimLike,
-        shared_bytes: int,
-        stream: Stream | None,
-        early: bool = False,
-    ) -> None:
-        dims = self.dims(grid, block, shared_bytes)
-        handle = 0 if stream is None else stream_handle(stream, self._driver)
-        self.submit(packed, dims[0], dims[1], shared_bytes, handle, early and self.kernel.awaits)
-
     def submit(
         self, packed: bytes, grid: Dims, block: Dims, shared_bytes: int = 0, stream: int = 0, early: bool = False
     ) -> None:
         """Launches what was checked before: an argument block of the kernel's size, a geometry that it ran with."""
-        self._require_module()
+        if self.module.is_closed:
+            raise self._closed()
         recorder = capturing.current()
         if recorder is not None:
             recorder.launch(self, packed, grid, block, shared_bytes)
@@ -167,13 +161,13 @@ class Function:
         with tracing.timed(self.name, self._driver, stream):
             self._driver.launch(self._handle, grid, block, shared_bytes, stream, packed, early)
 
-    def _require_module(self) -> None:
-        if self.module.is_closed:
-            raise ClosedError(f"launch {self.name}: its module is closed; load it again")
+    def _closed(self) -> ClosedError:
+        return ClosedError(f"launch {self.name}: its module is closed; load it again")
 
     def prepare(self, packed: bytes, grid: Dims, block: Dims, pointers: Sequence[int]) -> Again:
         """What makes a launch that submit() made again, with other addresses for the arguments of those numbers."""
-        self._require_module()
+        if self.module.is_closed:
+            raise self._closed()
         module, places = self.module, [self._packer.slots[n].argument.offset for n in pointers]
         launch = self._driver.prepare(self._handle, grid, block, packed, places)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import index as as_index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -188,12 +188,22 @@ class DeviceMemory(Closing):
         return f"DeviceMemory({self.device.name}, {self.nbytes} bytes, {state})"
 
 
+class Block(Protocol):
+    """Memory that a kernel can be given: a DeviceMemory, or another library's."""
+
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def address(self) -> int: ...
+
+
 @define(eq=False)
 class Pointer:
-    """A place inside a DeviceMemory."""
+    """A place inside a block of device memory, which has neither shape nor dtype."""
 
-    memory: DeviceMemory
+    memory: Block
     byte_offset: int
+    device: Device | None = None  # of another library's memory, which does not know it
 
     def __attrs_post_init__(self) -> None:
         if not 0 <= as_index(self.byte_offset) <= self.memory.nbytes:
@@ -202,6 +212,11 @@ class Pointer:
     @property
     def address(self) -> int:
         return self.memory.address + self.byte_offset
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes from here to the end of the memory."""
+        return self.memory.nbytes - self.byte_offset
 
 
 @define(eq=False, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from rocmkern.dtypes import REAL, DType
 from rocmkern.kernels import families, plans
 from rocmkern.kernels.cache import get_kernel
+from rocmkern.kernels.catalogue import KernelSpec, Parameter
 from rocmkern.runtime import Device
 from rocmkern.runtime.dim3 import DimLike
 from rocmkern.runtime.memory import Pointer
@@ -81,6 +83,14 @@ def upload(device: Device, view: Array) -> tuple[Array, Guarded, Pointer]:
     return owner, held, held.at(distance(owner, view))
 
 
+def least_elements(spec: KernelSpec, parameter: Parameter, args: Sequence[Any]) -> int:
+    """How many elements an array has that a kernel writes, as the catalogue has it; 0 where it does not say."""
+    if parameter.role == "in" or not parameter.counts:
+        return 0
+    numbers = {p.name: value for p, value in zip(spec.parameters, args, strict=True)}
+    return math.prod(int(numbers[name]) for name in parameter.counts)
+
+
 def run(device: Device, symbol: str, *args: Any, grid: DimLike, block: DimLike = 256, shared_bytes: int = 0) -> None:
     """Launches `symbol` with arrays of any strides for pointers; those that it writes are updated in place.
 
@@ -94,6 +104,7 @@ def run(device: Device, symbol: str, *args: Any, grid: DimLike, block: DimLike =
             passed.append(value)
             continue
         assert value.dtype == parameter.dtype.numpy, (parameter, value.dtype)
+        assert value.size >= least_elements(spec, parameter, args), (symbol, parameter)
         owner, held, pointer = upload(device, value)
         passed.append(pointer)
         arrays.append((parameter, owner, held))

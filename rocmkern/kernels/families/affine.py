@@ -9,7 +9,13 @@ from rocmkern.kernels.catalogue import LAYOUT, NUMBERS, Family, KernelSpec, resu
 
 
 def _affine(t: DType) -> KernelSpec:
-    parameters = (*LAYOUT, source("inp", t, nullable=True), result("out", t), scalar("mul", t), scalar("add", t))
+    parameters = (
+        *LAYOUT,
+        source("inp", t, "numel", nullable=True),
+        result("out", t, "numel"),
+        scalar("mul", t),
+        scalar("add", t),
+    )
     return KernelSpec(f"affine_{t.short}", "affine", parameters, f"AFFINE({t.short})")
 
 

@@ -12,25 +12,30 @@ from rocmkern.kernels.catalogue import INTEGERS, LAYOUT, NUMBERS, Family, Kernel
 
 
 def _assign(t: DType) -> KernelSpec:
-    parameters = (*LAYOUT, source("inp", t), result("out", t))
+    parameters = (*LAYOUT, source("inp", t, "numel"), result("out", t, "numel", strided=True))
     return KernelSpec(f"assign_{t.short}", "array", parameters, f"ASSIGN({t.short})")
 
 
 def _put(t: DType) -> KernelSpec:
-    parameters = (scalar("numel"), source("offsets", dtypes.int64), source("inp", t), result("out", t))
+    parameters = (
+        scalar("numel"),
+        source("offsets", dtypes.int64, "numel"),
+        source("inp", t, "numel"),
+        result("out", t),
+    )
     return KernelSpec(f"put_{t.short}", "array", parameters, f"PUT({t.short})")
 
 
 def _pad(t: DType) -> KernelSpec:
     info = source("info", dtypes.uint64)
-    parameters = (*LAYOUT[:2], info, scalar("clamped", dtypes.bool_), source("inp", t), result("out", t))
+    parameters = (*LAYOUT[:2], info, scalar("clamped", dtypes.bool_), source("inp", t), result("out", t, "numel"))
     return KernelSpec(f"pad_{t.short}", "array", parameters, f"PAD({t.short})")
 
 
 def _ramp(t: DType) -> KernelSpec:
     a = dtypes.float64 if t.is_float else dtypes.int64
     ends = (scalar("start", a), scalar("step", a), scalar("stop", a))
-    parameters = (scalar("numel"), *ends, result("out", t))
+    parameters = (scalar("numel"), *ends, result("out", t, "numel"))
     return KernelSpec(f"ramp_{t.short}", "array", parameters, f"RAMP({t.short}, {a.short})")
 
 

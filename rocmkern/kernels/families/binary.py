@@ -41,7 +41,7 @@ _ROWS: Final[dict[str, tuple[tuple[str, tuple[DType, ...]], ...]]] = {
 
 def _binary(macro: str, op: str, t: DType) -> KernelSpec:
     out = dtypes.uint8 if macro == "COMPARE" else t
-    parameters = (*LAYOUT, source("lhs", t), source("rhs", t), result("out", out))
+    parameters = (*LAYOUT, source("lhs", t, "numel"), source("rhs", t, "numel"), result("out", out, "numel"))
     return KernelSpec(f"{op}_{t.short}", "binary", parameters, f"{macro}({op}, {t.short})")
 
 

@@ -13,7 +13,7 @@ TILED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 
 
 def _cast(s: DType, d: DType) -> KernelSpec:
-    parameters = (*LAYOUT, source("inp", s), result("out", d))
+    parameters = (*LAYOUT, source("inp", s, "numel"), result("out", d, "numel"))
     macro = "CAST_TILED" if s in TILED and d in TILED else "CAST"
     return KernelSpec(f"cast_{s.short}_{d.short}", "cast", parameters, f"{macro}({s.short}, {d.short})")
 

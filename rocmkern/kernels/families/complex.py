@@ -22,18 +22,18 @@ _CASTS: Final = (
 
 
 def _unary(op: str, t: DType, out: DType) -> KernelSpec:
-    parameters = (*LAYOUT, source("inp", t), result("out", out))
+    parameters = (*LAYOUT, source("inp", t, "numel"), result("out", out, "numel"))
     line = f"COMPLEX_FUNCTION({op}, {t.short})" if op in _FUNCTIONS else f"COMPLEX_UNARY({op}, {t.short}, {out.short})"
     return KernelSpec(f"{op}_{t.short}", "complex", parameters, line)
 
 
 def _binary(op: str, t: DType, out: DType) -> KernelSpec:
-    parameters = (*LAYOUT, source("lhs", t), source("rhs", t), result("out", out))
+    parameters = (*LAYOUT, source("lhs", t, "numel"), source("rhs", t, "numel"), result("out", out, "numel"))
     return KernelSpec(f"{op}_{t.short}", "complex", parameters, f"COMPLEX_BINARY({op}, {t.short}, {out.short})")
 
 
 def _cast(s: DType, d: DType) -> KernelSpec:
-    parameters = (*LAYOUT, source("inp", s), result("out", d))
+    parameters = (*LAYOUT, source("inp", s, "numel"), result("out", d, "numel"))
     return KernelSpec(f"cast_{s.short}_{d.short}", "complex", parameters, f"COMPLEX_CAST({s.short}, {d.short})")
 
 

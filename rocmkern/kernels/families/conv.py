@@ -52,7 +52,7 @@ def _candle(t: DType) -> Iterator[KernelSpec]:
         instance = _MACROS.get(name, f"{name.upper()}({{t}})").format(t=s)
         yield _kernel(f"{name}_{s}", instance, *map(scalar, sizes), *_tensors(t, weights=weights))
     sizes = "dst_el", "l_out", "l_in", "c_out", "k_size", "stride"
-    yield _kernel(f"col2im1d_{s}", f"COL2IM1D({s})", *map(scalar, sizes), source("src", t), result("dst", t))
+    yield _kernel(f"col2im1d_{s}", f"COL2IM1D({s})", *map(scalar, sizes), source("src", t), result("dst", t, "dst_el"))
     out = scalar("w_out"), scalar("h_out")
     scales = scalar("w_scale", float64), scalar("h_scale", float64)
     images = _tensors(t, weights=False)

@@ -10,18 +10,23 @@ from rocmkern.kernels.catalogue import LAYOUT, Family, KernelSpec, result, scala
 
 
 def _fill(t: DType) -> KernelSpec:
-    parameters = (result("buf", t), scalar("value", t), scalar("numel"))
+    parameters = (result("buf", t, "numel"), scalar("value", t), scalar("numel"))
     return KernelSpec(f"fill_{t.short}", "fill", parameters, f"FILL({t.short})")
 
 
 def _const_set(t: DType) -> KernelSpec:
-    parameters = (*LAYOUT, scalar("value", t), result("out", t))
+    parameters = (*LAYOUT, scalar("value", t), result("out", t, "numel", strided=True))
     return KernelSpec(f"const_set_{t.short}", "fill", parameters, f"CONST_SET({t.short})")
 
 
 def _copy2d(t: DType) -> KernelSpec:
     sizes = (scalar(name, dtypes.uint32) for name in ("d1", "d2", "src_stride", "dst_stride"))
-    return KernelSpec(f"copy2d_{t.short}", "fill", (source("src", t), result("dst", t), *sizes), f"COPY2D({t.short})")
+    return KernelSpec(
+        f"copy2d_{t.short}",
+        "fill",
+        (source("src", t), result("dst", t, "d1", "d2", strided=True), *sizes),
+        f"COPY2D({t.short})",
+    )
 
 
 FAMILY: Final = Family(

@@ -97,8 +97,8 @@ def _of_sets(t: DType) -> Iterator[KernelSpec]:
         *optional, result("total", _U64),
     )  # fmt: skip
     yield _spec(
-        f"is_among_{s}", f"IS_AMONG({s})", scalar("numel"), scalar("count"), source("x", t), source("given", t),
-        scalar("inverted", dtypes.bool_), result("out", dtypes.bool_),
+        f"is_among_{s}", f"IS_AMONG({s})", scalar("numel"), scalar("count"), source("x", t, "numel"),
+        source("given", t, "count"), scalar("inverted", dtypes.bool_), result("out", dtypes.bool_, "numel"),
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _of_floats(t: DType) -> Iterator[KernelSpec]:
     )
     yield _spec(
         f"unit_rows_{s}", f"UNIT_ROWS({NORM_THREADS[t.itemsize]}, {s})", scalar("rows"), scalar("cols"),
-        scalar("eps", _F64), src, dst,
+        scalar("eps", _F64), source("src", t, "rows", "cols"), result("dst", t, "rows", "cols"),
     )  # fmt: skip
     sizes = tuple(map(scalar, ("batches", "queries", "keys", "features", "outputs", "num_dims")))
     operands = (source(name, t) for name in ("query", "key", "value"))
@@ -127,13 +127,14 @@ def _quantile(t: DType) -> KernelSpec:
     shares = scalar("first_share", t), scalar("second_share", t)
     sizes = scalar("rows"), scalar("cols", _U32), scalar("low", _U32)
     return _spec(
-        f"quantile_{t.short}", f"QUANTILE({t.short})", *sizes, *shares, source("src", t), result("dst", t)
+        f"quantile_{t.short}", f"QUANTILE({t.short})", *sizes, *shares, source("src", t, "rows", "cols"),
+        result("dst", t, "rows"),
     )  # fmt: skip
 
 
 _ONE_HOT: Final = _spec(
     "one_hot", "ONE_HOT(one_hot)", scalar("count"), scalar("num_dims"), source("info", _U64), *ANY_IDS, scalar("depth"),
-    result("out", dtypes.float32), _STATUS,
+    result("out", dtypes.float32, "count", "depth"), _STATUS,
 )  # fmt: skip
 
 _LEAD: Final = _spec(

@@ -40,7 +40,7 @@ def ids_for(t: DType) -> tuple[DType, ...]:
 
 
 def _of_candle(i: DType, t: DType) -> Iterator[KernelSpec]:
-    ids, inp, out, target = source("ids", i), source("inp", t), result("out", t), changed("out", t)
+    ids, inp, out, target = source("ids", i), source("inp", t), result("out", t, "numel"), changed("out", t)
     moving, adding = (i.short, t.short, bits_name(t)), (i.short, t.short)
     pair = f"{i.short}_{t.short}"
     by_row, by_element = (ids, scalar("ids_dim"), inp, target, *_TARGET_EXTENTS), (ids, inp, target, *_TARGET_EXTENTS)
@@ -61,7 +61,7 @@ def _index_add_sorted(t: DType) -> KernelSpec:
 
 def _reporting(t: DType) -> Iterator[KernelSpec]:
     """Reading at indices of any type, and writing at i64, which are checked."""
-    tensors = (*LAYOUT, *ANY_IDS, source("inp", t), result("out", t))
+    tensors = (*LAYOUT, *ANY_IDS, source("inp", t), result("out", t, "numel"))
     yield _spec(f"select_{t.short}", (*tensors, *_SOURCE_EXTENTS, _STATUS), "SELECT", t.short)
     strided = (*tensors, scalar("src_dim"), scalar("src_stride"), _STATUS)
     yield _spec(f"gather_strided_{t.short}", strided, "GATHER_STRIDED", t.short)
@@ -86,13 +86,14 @@ def _reporting_scatter_add(t: DType) -> Iterator[KernelSpec]:
 
 def _check_ids(i: DType) -> KernelSpec:
     parameters = (
-        *LAYOUT, source("ids", i), result("out", dtypes.int64), scalar("bound"), changed("status", dtypes.uint64),
+        *LAYOUT, source("ids", i, "numel"), result("out", dtypes.int64, "numel"), scalar("bound"),
+        changed("status", dtypes.uint64),
     )  # fmt: skip
     return _spec(f"check_ids_{i.short}", parameters, "CHECK_IDS", i.short)
 
 
 def _nonzero(t: DType) -> Iterator[KernelSpec]:
-    x, counts = (scalar("numel"), scalar("tile"), source("x", t)), dtypes.uint64
+    x, counts = (scalar("numel"), scalar("tile"), source("x", t, "numel")), dtypes.uint64
     yield _spec(f"nonzero_count_{t.short}", (*x, result("counts", counts)), "COUNT_NON_ZEROS", t.short)
     write = (*x, source("starts", counts), result("out", dtypes.int64))
     yield _spec(f"nonzero_write_{t.short}", write, "WRITE_NON_ZEROS", t.short)
@@ -102,8 +103,8 @@ _SCAN: Final = _spec("nonzero_scan", (scalar("n"), changed("counts", dtypes.uint
 _UNRAVEL: Final = _spec(
     "nonzero_unravel",
     (
-        scalar("numel"), scalar("num_dims"), source("dims", dtypes.uint64), source("flat", dtypes.int64),
-        result("coordinates", dtypes.int64),
+        scalar("numel"), scalar("num_dims"), source("dims", dtypes.uint64), source("flat", dtypes.int64, "numel"),
+        result("coordinates", dtypes.int64, "numel", "num_dims"),
     ),
     "UNRAVEL",
     "nonzero_unravel",

@@ -85,12 +85,19 @@ def symbol(kind: str, t: DType, out: DType) -> str:
 
 def _product(name: str, t: DType, out: DType, instance: str, *finish: Parameter) -> KernelSpec:
     operands = source("info", uint64, nullable=True), source("lhs", t), source("rhs", t)
-    return KernelSpec(name, "matmul", (*map(scalar, _SIZES), *operands, *finish, result("dst", out)), instance)
+    return KernelSpec(
+        name, "matmul", (*map(scalar, _SIZES), *operands, *finish, result("dst", out, "batch", "m", "n")), instance
+    )
 
 
 def _sum(name: str, acc: DType, out: DType, instance: str, *finish: Parameter) -> KernelSpec:
     sizes = map(scalar, ("m", "n", "batch", "parts"))
-    return KernelSpec(name, "matmul", (*sizes, *finish, source("src", acc), result("dst", out)), instance)
+    return KernelSpec(
+        name,
+        "matmul",
+        (*sizes, *finish, source("src", acc, "parts", "batch", "m", "n"), result("dst", out, "batch", "m", "n")),
+        instance,
+    )
 
 
 def _kernels() -> Iterator[KernelSpec]:

@@ -75,7 +75,8 @@ def _multiply_floats(f: BlockFormat) -> KernelSpec:
     if f.symbol == "q5_K":
         return _kernel("dequantize_mul_mat_vec_q5_k", "MULTIPLY_FLOATS_UNCOUNTED", parameters, f.struct)
     symbol = f.name if f.values == 256 else f"{f.symbol}_cuda"
-    return _kernel(f"dequantize_mul_mat_vec_{symbol}", "MULTIPLY_FLOATS", (*parameters, *_counts("rows")), f.struct)
+    parameters = (*parameters[:2], result("dst", float32, "rows"), *_counts("columns", "rows"))
+    return _kernel(f"dequantize_mul_mat_vec_{symbol}", "MULTIPLY_FLOATS", parameters, f.struct)
 
 
 _ROW_BY_ROW: Final = frozenset(("q4_1", "q5_1", "q8_0"))  # without copies ahead, an H100 was up to 9 % faster so

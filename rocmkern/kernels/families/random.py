@@ -14,12 +14,12 @@ _PLACE: Final = (scalar("numel"), scalar("key0"), scalar("key1"), scalar("first"
 
 
 def _floats(name: str, t: DType) -> KernelSpec:
-    parameters = (*_PLACE, scalar("scale", dtypes.float64), scalar("offset", dtypes.float64), result("out", t))
+    parameters = (*_PLACE, scalar("scale", dtypes.float64), scalar("offset", dtypes.float64), result("out", t, "numel"))
     return KernelSpec(f"random_{name}_{t.short}", "random", parameters, f"RANDOM_FLOATS({name}, {t.short})")
 
 
 def _integers(t: DType) -> KernelSpec:
-    parameters = (*_PLACE, scalar("low"), scalar("count"), result("out", t))
+    parameters = (*_PLACE, scalar("low"), scalar("count"), result("out", t, "numel"))
     return KernelSpec(f"random_integers_{t.short}", "random", parameters, f"RANDOM_INTEGERS({t.short})")
 
 

@@ -82,8 +82,12 @@ def _reductions(op: str, t: DType) -> Iterator[KernelSpec]:
     sizes = scalar("rows"), scalar("cols")
     yield _kernel(
         f"merge_{op}_{t.short}", f"MERGE{arguments}", *sizes, scalar("parts_per_row"), source("parts", uint8),
-        result("dst", out),
+        result("dst", out, "rows"),
     )  # fmt: skip
+
+
+def _elements(t: DType, *counts: str) -> tuple[Parameter, Parameter]:
+    return source("src", t, *counts), result("dst", t, *counts)
 
 
 def _wide_merge(op: str, t: DType) -> KernelSpec:
@@ -91,14 +95,14 @@ def _wide_merge(op: str, t: DType) -> KernelSpec:
     sizes = scalar("rows"), scalar("cols"), scalar("parts_per_row")
     return _kernel(
         f"merge_wide_{op}_{t.short}", f"MERGE(wide_{op}, {t.short})", *sizes, source("parts", uint8),
-        result("dst", dtypes.int64),
+        result("dst", dtypes.int64, "rows"),
     )  # fmt: skip
 
 
 def _scan(op: str, t: DType) -> KernelSpec:
     sizes = tuple(map(scalar, ("left", "n", "right", "part")))
     carry = source("carry", accumulator(t), nullable=True)
-    return _kernel(f"cum{op}_{t.short}", f"SCAN({op}, {t.short})", *sizes, carry, source("src", t), result("dst", t))
+    return _kernel(f"cum{op}_{t.short}", f"SCAN({op}, {t.short})", *sizes, carry, *_elements(t, "left", "n", "right"))
 
 
 def _sum_axes(t: DType) -> KernelSpec:
@@ -113,6 +117,8 @@ def _norms(t: DType) -> Iterator[KernelSpec]:
     alpha, beta = source("alpha", t, nullable=True), source("beta", t, nullable=True)
     candle = scalar("n_cols", int32), scalar("block_size", int32), scalar("eps", dtypes.float32)
     rows = scalar("rows"), scalar("cols")
+    by_row = _elements(t, "rows", "cols")
+    gain, bias = (source(name, t, "cols", nullable=True) for name in ("alpha", "beta"))
     eps = scalar("eps", float64)
     yield _kernel(f"softmax_{s}", f"SOFTMAX({s})", src, dst, scalar("n_cols", int32))
     yield _kernel(f"rmsnorm_{s}", f"RMSNORM({s})", src, dst, alpha, *candle)
@@ -120,10 +126,10 @@ def _norms(t: DType) -> Iterator[KernelSpec]:
     threads = NORM_THREADS[t.itemsize]
     geometry = f"{threads}, {SOFTMAX_BLOCKS[t.itemsize]}, {s}"
     for name, is_log in (("softmax", "false"), ("log_softmax", "true")):
-        yield _kernel(f"{name}_rows_{s}", f"SOFTMAX_ROWS({name}, {is_log}, {geometry})", *rows, src, dst)
+        yield _kernel(f"{name}_rows_{s}", f"SOFTMAX_ROWS({name}, {is_log}, {geometry})", *rows, *by_row)
     geometry = f"{threads}, {NORM_BLOCKS[t.itemsize]}, {s}"
-    yield _kernel(f"rmsnorm_rows_{s}", f"RMSNORM_ROWS({geometry})", *rows, eps, src, alpha, dst)
-    yield _kernel(f"layernorm_rows_{s}", f"LAYERNORM_ROWS({geometry})", *rows, eps, src, alpha, beta, dst)
+    yield _kernel(f"rmsnorm_rows_{s}", f"RMSNORM_ROWS({geometry})", *rows, eps, by_row[0], gain, by_row[1])
+    yield _kernel(f"layernorm_rows_{s}", f"LAYERNORM_ROWS({geometry})", *rows, eps, by_row[0], gain, bias, by_row[1])
 
 
 def _ropes(t: DType) -> Iterator[KernelSpec]:

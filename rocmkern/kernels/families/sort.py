@@ -31,20 +31,21 @@ def _spec(symbol: str, parameters: tuple[Parameter, ...], macro: str, *arguments
 
 
 def _element(t: DType) -> Iterator[KernelSpec]:
-    x, descending = source("x", t), scalar("descending", dtypes.bool_)
+    x, elements, descending = source("x", t), source("x", t, "numel"), scalar("descending", dtypes.bool_)
     positions = (x, result("dst", _U32), scalar("ncols", dtypes.int32), scalar("ncols_pad", dtypes.int32))
     rows = (
-        x, result("values", t, nullable=True), result("indices", dtypes.int64, nullable=True), scalar("rows"),
+        source("x", t, "rows", "ncols"), result("values", t, "rows", "kept", nullable=True),
+        result("indices", dtypes.int64, "rows", "kept", nullable=True), scalar("rows"),
         scalar("ncols", _U32), scalar("kept", _U32), scalar("lanes", _U32), descending,
     )  # fmt: skip
-    keys = (scalar("numel"), x, result("keys", bits_type(t)), descending)
+    keys = (scalar("numel"), elements, result("keys", bits_type(t), "numel"), descending)
     take = (
         scalar("numel"), source("positions", _U32), x, result("values", t, nullable=True),
         result("indices", dtypes.int64, nullable=True), scalar("ncols"), scalar("kept"),
     )  # fmt: skip
     search = (
-        scalar("n"), scalar("numel"), source("sorted", t), source("values", t), result("out", dtypes.int64),
-        scalar("right", dtypes.bool_),
+        scalar("n"), scalar("numel"), source("sorted", t, "n"), source("values", t, "numel"),
+        result("out", dtypes.int64, "numel"), scalar("right", dtypes.bool_),
     )  # fmt: skip
     yield _spec(f"asort_asc_{t.short}", positions, "ARGSORT_ASCENDING", t.short)
     yield _spec(f"asort_desc_{t.short}", positions, "ARGSORT_DESCENDING", t.short)
@@ -52,7 +53,12 @@ def _element(t: DType) -> Iterator[KernelSpec]:
     yield _spec(f"sort_keys_{t.short}", keys, "SORT_KEYS", t.short)
     yield _spec(f"sort_take_{t.short}", take, "TAKE_SORTED", t.short, bits_name(t))
     yield _spec(f"searchsorted_{t.short}", search, "SEARCH_SORTED", t.short)
-    yield _spec(f"changes_{t.short}", (scalar("numel"), x, result("flags", dtypes.bool_)), "MARK_CHANGES", t.short)
+    yield _spec(
+        f"changes_{t.short}",
+        (scalar("numel"), elements, result("flags", dtypes.bool_, "numel")),
+        "MARK_CHANGES",
+        t.short,
+    )
 
 
 def _radix(key: DType) -> Iterator[KernelSpec]:
@@ -68,7 +74,8 @@ def _radix(key: DType) -> Iterator[KernelSpec]:
 
 def _topk_softmax(t: DType) -> KernelSpec:
     parameters = (
-        source("gating", t), result("weights", dtypes.float32), result("columns", dtypes.int32), scalar("rows"),
+        source("gating", t, "rows", "experts"), result("weights", dtypes.float32, "rows", "k"),
+        result("columns", dtypes.int32, "rows", "k"), scalar("rows"),
         scalar("experts", _U32), scalar("k", _U32), scalar("renormalize", dtypes.bool_),
     )  # fmt: skip
     return _spec(f"topk_softmax_{t.short}", parameters, "TOPK_SOFTMAX", t.short)

@@ -16,7 +16,7 @@ def _spec(name: str, t: DType, instance: str, *parameters: Parameter) -> KernelS
 
 
 def _of_two(t: DType) -> tuple[Parameter, ...]:
-    return source("lhs", t), source("rhs", t), result("out", dtypes.uint8)
+    return source("lhs", t, "numel"), source("rhs", t, "numel"), result("out", dtypes.uint8, "numel")
 
 
 def _is_close(t: DType) -> KernelSpec:
@@ -32,7 +32,9 @@ def _logical(t: DType) -> KernelSpec:
 
 def _nan_to_num(t: DType) -> KernelSpec:
     numbers = (scalar(name, t) for name in ("nan", "above", "below"))
-    return _spec("nan_to_num", t, f"NAN_TO_NUM({t.short})", *numbers, source("inp", t), result("out", t))
+    return _spec(
+        "nan_to_num", t, f"NAN_TO_NUM({t.short})", *numbers, source("inp", t, "numel"), result("out", t, "numel")
+    )
 
 
 FAMILY: Final = Family(

@@ -30,7 +30,9 @@ def _reductions(op: str, t: DType) -> Iterator[KernelSpec]:
     yield _spec(f"fast_{op}_{s}", f"{stem}({op}, {s})", *sizes, *_ROWS, *options, src, dst)
     parts = result("parts", _U8)
     yield _spec(f"split_{op}_{s}", f"PARTS({op}, {s})", *sizes, scalar("part"), *_ROWS, src, parts)
-    yield _spec(f"merge_{op}_{s}", f"{stem}_MERGE({op}, {s})", *rows, *options, source("parts", _U8), dst)
+    yield _spec(
+        f"merge_{op}_{s}", f"{stem}_MERGE({op}, {s})", *rows, *options, source("parts", _U8), result("dst", t, "rows")
+    )
 
 
 def _average(t: DType) -> KernelSpec:

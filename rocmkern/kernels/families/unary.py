@@ -66,7 +66,8 @@ def _unary(macro: str, op: str, t: DType) -> KernelSpec:
     predicate = macro.startswith("PREDICATE")
     options = (scalar("param", t),) if macro in ("UNARY_WITH", "RAISE") else _OPTIONS.get(macro, ())
     out = dtypes.uint8 if predicate else t
-    parameters = (*LAYOUT, *options, source("inp", t, nullable=not predicate), result("out", out))
+    inp = source("inp", t, "numel", nullable=not predicate)
+    parameters = (*LAYOUT, *options, inp, result("out", out, "numel"))
     arguments = (op, t.short, bits_name(t)) if macro == "COPY" else (op, t.short)
     return KernelSpec(f"{op}_{t.short}", "unary", parameters, f"{macro}({', '.join(arguments)})")
 
