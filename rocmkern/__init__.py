@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rocmkern.build.expressions import *
     from rocmkern.build.jit import compile as compile
     from rocmkern.constants import *
+    from rocmkern.default_dtypes import set_default_dtype as set_default_dtype
     from rocmkern.drivers import *
     from rocmkern.dtypes import *
     from rocmkern.engine.graph import *
@@ -66,6 +67,7 @@ __version__ = "0.1.0"
 _NAMES: dict[str, tuple[str, ...]] = {
     "build.jit": ("compile",),
     "build.expressions": ("ElementwiseKernel", "ReductionKernel"),
+    "default_dtypes": ("set_default_dtype",),
     "drivers": ("is_hip_available",),
     "engine.graph": ("Graph",),
     "dtypes": (

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import (
     ALL,
     DType,
@@ -24,6 +25,7 @@ from rocmkern.dtypes import (
     complex128,
     float16,
     float32,
+    float64,
     int16,
     int32,
     int64,
@@ -37,9 +39,6 @@ Scalar = Real | complex
 Number: TypeAlias = Scalar | np.generic
 
 _SIGNED_ABOVE: Final = {1: int16, 2: int32, 4: int64}
-DEFAULT_FLOAT: Final = float32
-DEFAULT_INT: Final = int64
-DEFAULT_COMPLEX: Final = complex64
 
 # isdtype's kinds.
 KINDS: Final[dict[str, frozenset[DType]]] = {
@@ -88,17 +87,17 @@ def promote_all(dtypes: Iterable[DType]) -> DType:
 
 
 def scalar_dtype(value: Number, operation: str = "result_type") -> DType:
-    """The dtype of a number on its own: NumPy's have theirs, Python's are bool, int64, float32, complex64."""
+    """The dtype of a number on its own: NumPy's have theirs, Python's are bool, int64 and the default dtypes."""
     if isinstance(value, np.generic):
         return as_dtype(value.dtype)
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
-        return DEFAULT_INT
+        return default_dtypes.INTEGER
     if isinstance(value, float):
-        return DEFAULT_FLOAT
+        return default_dtypes.floating()
     if isinstance(value, complex):
-        return DEFAULT_COMPLEX
+        return default_dtypes.complex_number()
     kind = type(value).__name__
     raise DTypeError(f"{operation}: a {kind} beside a tensor; use bool, int, float or complex, and asarray for arrays")
 
@@ -106,9 +105,11 @@ def scalar_dtype(value: Number, operation: str = "result_type") -> DType:
 def promote_scalar(dtype: DType, value: Number, operation: str = "result_type") -> DType:
     """A tensor's dtype with a number: beside Python's the tensor's own unless they are of a higher kind."""
     own = scalar_dtype(value, operation)
-    if own.is_complex or isinstance(value, np.generic):
+    if isinstance(value, np.generic):
         return promote(dtype, own)
-    if own is bool_ or (own is DEFAULT_INT and dtype is not bool_) or dtype.is_float or dtype.is_complex:
+    if own.is_complex and dtype.is_float:
+        return complex128 if dtype is float64 else complex64
+    if own is bool_ or (own is default_dtypes.INTEGER and dtype is not bool_) or dtype.is_float or dtype.is_complex:
         return dtype
     return own
 

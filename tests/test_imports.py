@@ -24,7 +24,7 @@ LAYERS = (
     ("codeobject",),
     ("disk_cache",),
     ("private_files",),
-    ("targets", "dtypes", "paths", "rounding"),
+    ("targets", "dtypes", "default_dtypes", "paths", "rounding"),
     ("errors",),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

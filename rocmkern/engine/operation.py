@@ -11,6 +11,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
+from rocmkern.default_dtypes import floating, others
 from rocmkern.engine.draft import PLAIN, Draft, thread
 from rocmkern.engine.plan import Plan
 from rocmkern.errors import ClosedError
@@ -84,13 +85,13 @@ def _planned(operation: Callable[..., _R], written: int | None) -> Callable[...,
             if recorder is not None:
                 recorder.hold((args, *options.values()))
         # Most calls are of one tensor or have one more argument: their key takes a third of the time of the other way.
-        if len(args) == 1 and not options:
+        if len(args) == 1 and not options and not others:
             (x,) = args
             if x.__class__ is Tensor:
                 plan = _plans.young.get((operation, x._kind or x.kind))
                 if plan is not None:
                     return _run(plan, args)
-        elif len(args) == 2 and written is None and args[0].__class__ is Tensor:
+        elif len(args) == 2 and written is None and args[0].__class__ is Tensor and not others:
             x, y = args
             like = y.__class__
             if not options and like is Tensor:
@@ -106,7 +107,7 @@ def _planned(operation: Callable[..., _R], written: int | None) -> Callable[...,
                 plan = _plans.young.get((operation, kind, y._kind or y.kind, "out", kind, 0, None, 0))
                 if plan is not None:
                     return _run(plan, (x, y, x))
-        parts: list[Any] = [operation]
+        parts: list[Any] = [operation, floating()] if others else [operation]
         operands: list[Tensor] = []
         if not _tell(args, parts, operands):
             return operation(*args, **options)

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from rocmkern import dlpack
+from rocmkern import default_dtypes, dlpack
 from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.engine.draft import clear, constant
@@ -26,7 +26,8 @@ from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
 from rocmkern.ops.rows_binary import add, floor_divide, multiply
 from rocmkern.ops.rows_unary import floor
-from rocmkern.promotion import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, Real, Scalar, check_range, scalar_dtype
+from rocmkern.promotion import Real, Scalar, check_range, scalar_dtype
+from rocmkern.rounding import nearest_of
 from rocmkern.runtime import Device
 from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Foreign, Tensor
@@ -93,10 +94,11 @@ def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
         exact = np.asarray(obj, object)  # NumPy makes floats of integers on both sides of 2^63
         if all(isinstance(v, int) for v in exact.reshape(-1).tolist()):
             return _ranged(obj, exact, dtype)
-    default = {np.dtype(np.float64): DEFAULT_FLOAT, np.dtype(np.complex128): DEFAULT_COMPLEX}.get(values.dtype)
-    if default is not None and dtype is None:
+    if values.dtype == np.float64 and dtype is None:
+        return nearest_of(values, default_dtypes.floating())
+    if values.dtype == np.complex128 and dtype is None:
         with np.errstate(over="ignore"):
-            return values.astype(default.numpy)
+            return values.astype(default_dtypes.complex_number().numpy)
     if dtype is not None and dtype.is_integer and values.dtype.kind == "i" and values.size:
         for end in (values.min(), values.max()):
             check_range(int(end), dtype, "asarray")
@@ -109,8 +111,8 @@ def _ranged(obj: object, values: np.ndarray[Any, Any], dtype: DType | None) -> n
     if not all(isinstance(v, int) for v in flat):
         raise DTypeError(f"asarray: {type(obj).__name__} of {values.dtype}; use numbers of bool, int, float or complex")
     for v in flat:
-        check_range(v, dtype or DEFAULT_INT, "asarray")
-    return values.astype((dtype or DEFAULT_INT).numpy)
+        check_range(v, dtype or default_dtypes.INTEGER, "asarray")
+    return values.astype((dtype or default_dtypes.INTEGER).numpy)
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
@@ -157,13 +159,13 @@ def _on_host(x: Any) -> dlpack.Exchange | None:
 
 def empty(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """A tensor of uninitialised memory."""
-    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    wanted = default_dtypes.floating(dtype)
     return uninitialised(normal_shape(shape, "empty"), wanted, open_device(device))
 
 
 def zeros(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """A tensor of zeros, by default float32."""
-    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    wanted = default_dtypes.floating(dtype)
     result = uninitialised(normal_shape(shape, "zeros"), wanted, open_device(device))
     if result.size:
         clear(result)
@@ -172,7 +174,7 @@ def zeros(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = 
 
 def ones(shape: ShapeLike, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
     """A tensor of ones, by default float32."""
-    return full(normal_shape(shape, "ones"), 1, dtype=DEFAULT_FLOAT if dtype is None else dtype, device=device)
+    return full(normal_shape(shape, "ones"), 1, dtype=default_dtypes.floating(dtype), device=device)
 
 
 def full(
@@ -277,7 +279,7 @@ def arange(
         if not math.isfinite(steps):
             raise ShapeError(f"arange: from {low} to {high} by {by} there is no end of numbers; use finite ones")
         count = max(0, math.ceil(steps))
-    wanted = (DEFAULT_INT if integers else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
+    wanted = (default_dtypes.INTEGER if integers else default_dtypes.floating()) if dtype is None else as_dtype(dtype)
     if wanted is bool_:
         raise DTypeError("arange: dtype bool; use a number dtype")
     last = low + by * max(count - 1, 0)
@@ -306,7 +308,7 @@ def linspace(
         raise ShapeError(f"linspace: {num} numbers; use 0 or more")
     start, stop = (_end(v, w) for v, w in ((start, "start"), (stop, "stop")))
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
-    wanted = (DEFAULT_COMPLEX if complex_ends else DEFAULT_FLOAT) if dtype is None else as_dtype(dtype)
+    wanted = default_dtypes.complex_number() if complex_ends and dtype is None else default_dtypes.floating(dtype)
     if wanted.is_integer and not (isinstance(start, complex) or isinstance(stop, complex)):
         return _rounded_down(start, stop, num, max(num - 1, 1) if endpoint else max(num, 1), wanted, device)
     if not endpoint:

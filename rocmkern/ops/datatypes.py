@@ -8,13 +8,11 @@ import ml_dtypes
 import numpy as np
 from attrs import frozen
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import ALL, DType, DTypeLike, part_of
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, UnknownKind
 from rocmkern.promotion import (
-    DEFAULT_COMPLEX,
-    DEFAULT_FLOAT,
-    DEFAULT_INT,
     KINDS,
     Number,
     common_dtype,
@@ -122,12 +120,12 @@ class NamespaceInfo:
         return default_device()
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
-        """The dtypes of Python numbers."""
+        """The dtypes of Python numbers in this thread."""
         return {
-            "real floating": DEFAULT_FLOAT,
-            "complex floating": DEFAULT_COMPLEX,
-            "integral": DEFAULT_INT,
-            "indexing": DEFAULT_INT,
+            "real floating": default_dtypes.floating(),
+            "complex floating": default_dtypes.complex_number(),
+            "integral": default_dtypes.INTEGER,
+            "indexing": default_dtypes.INTEGER,
         }
 
     def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rocmkern.dtypes import DType, float32, float64, int64
-from rocmkern.dtypes import dtype as as_dtype
+from rocmkern import default_dtypes
+from rocmkern.dtypes import DType, float64, int64
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import normal_axis, normal_integer, normal_shape
 from rocmkern.ops import rows_unary as of_one
@@ -52,12 +52,12 @@ def shuffle(rng: Generator, x: Tensor, axis: int = 0) -> None:
     set_item(x, ..., rng.permutation(x, at))
 
 
-def standard_exponential(rng: Generator, size: Size = None, dtype: DType = float32) -> Tensor:
+def standard_exponential(rng: Generator, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Exponential numbers of mean 1."""
     return _rounded("standard_exponential", _exponential(rng, size), dtype)
 
 
-def exponential(rng: Generator, scale: float = 1.0, size: Size = None, dtype: DType = float32) -> Tensor:
+def exponential(rng: Generator, scale: float = 1.0, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Exponential numbers of mean `scale`."""
     mean = _at_least_zero("exponential", scale, "scale")
     return _rounded("exponential", multiply(_exponential(rng, size), mean), dtype)
@@ -68,7 +68,7 @@ def _exponential(rng: Generator, size: Size) -> Tensor:
 
 
 def lognormal(
-    rng: Generator, mean: float = 0.0, sigma: float = 1.0, size: Size = None, dtype: DType = float32
+    rng: Generator, mean: float = 0.0, sigma: float = 1.0, size: Size = None, dtype: DType | None = None
 ) -> Tensor:
     """Numbers whose logarithms are normal, of that mean and standard deviation."""
     spread = _at_least_zero("lognormal", sigma, "sigma")
@@ -77,12 +77,12 @@ def lognormal(
     )
 
 
-def standard_gamma(rng: Generator, shape: float, size: Size = None, dtype: DType = float32) -> Tensor:
+def standard_gamma(rng: Generator, shape: float, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Gamma numbers of that shape and scale 1."""
     return _rounded("standard_gamma", _gamma(rng, _positive("standard_gamma", shape, "shape"), size), dtype)
 
 
-def gamma(rng: Generator, shape: float, scale: float = 1.0, size: Size = None, dtype: DType = float32) -> Tensor:
+def gamma(rng: Generator, shape: float, scale: float = 1.0, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Gamma numbers of that shape and scale."""
     width = _at_least_zero("gamma", scale, "scale")
     return _rounded("gamma", multiply(_gamma(rng, _positive("gamma", shape, "shape"), size), width), dtype)
@@ -112,23 +112,23 @@ def _gamma(rng: Generator, shape: float, size: Size) -> Tensor:
     return found
 
 
-def chisquare(rng: Generator, df: float, size: Size = None, dtype: DType = float32) -> Tensor:
+def chisquare(rng: Generator, df: float, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Chi-square numbers of so many degrees of freedom."""
     return _rounded("chisquare", multiply(_gamma(rng, _positive("chisquare", df, "df") / 2, size), 2.0), dtype)
 
 
-def beta(rng: Generator, a: float, b: float, size: Size = None, dtype: DType = float32) -> Tensor:
+def beta(rng: Generator, a: float, b: float, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Beta numbers of those shapes, 0..1."""
     first, second = (_gamma(rng, _positive("beta", v, w), size) for v, w in ((a, "a"), (b, "b")))
     return _rounded("beta", divide(first, add(first, second)), dtype)
 
 
-def standard_cauchy(rng: Generator, size: Size = None, dtype: DType = float32) -> Tensor:
+def standard_cauchy(rng: Generator, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Cauchy numbers of mode 0 and scale 1."""
     return _rounded("standard_cauchy", of_one.tan(rng.uniform(-pi / 2, pi / 2, size, float64)), dtype)
 
 
-def standard_t(rng: Generator, df: float, size: Size = None, dtype: DType = float32) -> Tensor:
+def standard_t(rng: Generator, df: float, size: Size = None, dtype: DType | None = None) -> Tensor:
     """Student's t numbers of so many degrees of freedom."""
     freedom = _positive("standard_t", df, "df")
     wide = of_one.sqrt(divide(_gamma(rng, freedom / 2, size), freedom / 2))
@@ -174,7 +174,9 @@ def _by_table(
     return add(searchsorted(table, rng.random(size, float64), side="right"), low)
 
 
-def multivariate_normal(rng: Generator, mean: Tensor, cov: Tensor, size: Size = None, dtype: DType = float32) -> Tensor:
+def multivariate_normal(
+    rng: Generator, mean: Tensor, cov: Tensor, size: Size = None, dtype: DType | None = None
+) -> Tensor:
     """Normal vectors of that mean and those covariances along a new last axis. Raises ShapeError where these are not of
     one length, or are no covariances: the host waits for the answer.
     """
@@ -191,8 +193,8 @@ def multivariate_normal(rng: Generator, mean: Tensor, cov: Tensor, size: Size = 
     return _rounded("multivariate_normal", add(turned, cast(mean, float64)), dtype)
 
 
-def _rounded(operation: str, found: Tensor, dtype: DType) -> Tensor:
-    wanted = as_dtype(dtype)
+def _rounded(operation: str, found: Tensor, dtype: DType | None) -> Tensor:
+    wanted = default_dtypes.floating(dtype)
     if not wanted.is_float:
         raise DTypeError(f"{operation}: dtype {wanted}; use a float dtype")
     return cast(found, wanted)

@@ -8,6 +8,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 import numpy as np
 from attrs import frozen
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
@@ -19,7 +20,6 @@ from rocmkern.ops.launch import elementwise, empty, encode
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts
 from rocmkern.promotion import (
-    DEFAULT_FLOAT,
     Real,
     Scalar,
     check_range,
@@ -93,7 +93,7 @@ def working_dtype(row: Row, dtype: DType) -> DType:
         if not row.of_complex:
             raise DTypeError(f"{row.name}: dtype {dtype}; it takes a real dtype, use real(), imag() or abs()")
         return dtype
-    return DEFAULT_FLOAT if row.accepts == "float" and not dtype.is_float else dtype
+    return default_dtypes.floating() if row.accepts == "float" and not dtype.is_float else dtype
 
 
 def result_dtype(row: Row, working: DType) -> DType:

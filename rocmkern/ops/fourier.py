@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import DType
-from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, listed, normal_axes, normal_axis, normal_integer
@@ -18,7 +18,6 @@ from rocmkern.ops.creation import upload
 from rocmkern.ops.elementwise import as_tensor, real_float
 from rocmkern.ops.manipulation import roll
 from rocmkern.ops.transforms import Along, Kind, along, as_spectrum, at_once, complex_of
-from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.runtime.device import DeviceLike, open_device
 from rocmkern.tensor import Tensor
 
@@ -251,7 +250,7 @@ def _frequencies(
     n: int | None = None,
 ) -> Tensor:
     """Numbers over n, by default as many as there are, and d, which the host divides: there are no operands."""
-    wanted = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    wanted = default_dtypes.floating(dtype)
     if not wanted.is_float:
         raise DTypeError(f"{operation}: dtype {wanted}; it takes a float dtype")
     apart = real_float(operation, d, "d")

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import DTypeError, ScalarRangeError, ShapeError
@@ -59,20 +60,20 @@ class Generator:
     def __repr__(self) -> str:
         return f"Generator(key={self._key}, counter={self._counter}, device={self.device.info.name})"
 
-    def random(self, size: Size = None, dtype: DType = float32) -> Tensor:
+    def random(self, size: Size = None, dtype: DType | None = None) -> Tensor:
         """Uniform numbers at least 0 and below 1: multiples of 2⁻⁵³ (float64), 2⁻²⁴, 2⁻¹¹ (float16) or 2⁻⁸."""
         return self._floats("random", "uniform", size, dtype, 1.0, 0.0)
 
-    def uniform(self, low: float = 0.0, high: float = 1.0, size: Size = None, dtype: DType = float32) -> Tensor:
+    def uniform(self, low: float = 0.0, high: float = 1.0, size: Size = None, dtype: DType | None = None) -> Tensor:
         """Uniform numbers at least `low` and below `high`, which rounding may reach."""
         first, end = (real_float("uniform", v, w) for v, w in ((low, "low"), (high, "high")))
         return self._floats("uniform", "uniform", size, dtype, end - first, first)
 
-    def standard_normal(self, size: Size = None, dtype: DType = float32) -> Tensor:
+    def standard_normal(self, size: Size = None, dtype: DType | None = None) -> Tensor:
         """Normal numbers of mean 0 and standard deviation 1, none beyond 6.7 (float64: 9.5)."""
         return self._floats("standard_normal", "normal", size, dtype, 1.0, 0.0)
 
-    def normal(self, loc: float = 0.0, scale: float = 1.0, size: Size = None, dtype: DType = float32) -> Tensor:
+    def normal(self, loc: float = 0.0, scale: float = 1.0, size: Size = None, dtype: DType | None = None) -> Tensor:
         """Normal numbers of that mean and standard deviation. Raises ShapeError for a scale below 0."""
         middle, deviation = (real_float("normal", v, w) for v, w in ((loc, "loc"), (scale, "scale")))
         if not deviation >= 0:
@@ -150,8 +151,10 @@ class Generator:
     standard_t, standard_cauchy = distributions.standard_t, distributions.standard_cauchy
     poisson, binomial = distributions.poisson, distributions.binomial
 
-    def _floats(self, operation: str, name: str, size: Size, dtype: DType, scale: float, offset: float) -> Tensor:
-        wanted = as_dtype(dtype)
+    def _floats(
+        self, operation: str, name: str, size: Size, dtype: DType | None, scale: float, offset: float
+    ) -> Tensor:
+        wanted = default_dtypes.floating(dtype)
         if wanted not in FLOATS:
             raise DTypeError(f"{operation}: dtype {wanted}; use {', '.join(t.name for t in FLOATS)}")
         result = empty(_shape(size, operation), wanted, self.device)

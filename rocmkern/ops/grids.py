@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import log10, prod
 from typing import Final
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import DType, bool_, float64, int64
 from rocmkern.errors import DTypeError, KernelIndexError, ShapeError
 from rocmkern.layout import normal_integer, normal_shape
@@ -17,7 +18,7 @@ from rocmkern.ops.indexing import nonzero
 from rocmkern.ops.manipulation import broadcast_arrays, concat, expand_dims, flip, reshape, stack
 from rocmkern.ops.reduction import any, cumulative_prod
 from rocmkern.ops.rows_binary import add, greater_equal, less, logical_or, multiply, pow
-from rocmkern.promotion import DEFAULT_FLOAT, promote_all
+from rocmkern.promotion import promote_all
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
@@ -40,7 +41,7 @@ def logspace(
 ) -> Tensor:
     """The powers of a base with evenly spaced exponents from start to stop, worked out in float64."""
     exponents = linspace(start, stop, num, dtype=float64, device=device, endpoint=endpoint)
-    return cast(pow(real_float("logspace", base, "base"), exponents), DEFAULT_FLOAT if dtype is None else dtype)
+    return cast(pow(real_float("logspace", base, "base"), exponents), default_dtypes.floating(dtype))
 
 
 def geomspace(
@@ -66,7 +67,7 @@ def geomspace(
         found[0] = low
     if found.size > 1 and endpoint:
         found[-1] = high
-    return cast(found, DEFAULT_FLOAT if dtype is None else dtype)
+    return cast(found, default_dtypes.floating(dtype))
 
 
 def indices(

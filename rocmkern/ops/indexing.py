@@ -7,6 +7,7 @@ from typing import Final, overload
 
 import numpy as np
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import bool_, complex128, int64
 from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentError, DTypeError, ShapeError
@@ -26,7 +27,7 @@ from rocmkern.ops.reduction import cumulative_sum
 from rocmkern.ops.reduction import min as lowest
 from rocmkern.ops.rows_binary import equal
 from rocmkern.ops.sorting import require_order, searched
-from rocmkern.promotion import DEFAULT_FLOAT, common_dtype
+from rocmkern.promotion import common_dtype
 from rocmkern.tensor import Operand, Tensor
 
 _TILE: Final = 4096  # elements of a mask that one block counts
@@ -245,12 +246,12 @@ def repeat(x: Tensor, repeats: int | Tensor, /, axis: int | None = None) -> Tens
 
 @planned
 def one_hot(x: Tensor, depth: int, /) -> Tensor:
-    """For each index a row of `depth` zeros with a one at it, as float32."""
+    """For each index a row of `depth` zeros with a one at it, in the default float dtype."""
     length = normal_integer(depth, "one_hot", "depth")
     if length < 0:
         raise ShapeError(f"one_hot: depth {length}; use 0 or more")
     found = fused.one_hot(index_tensor("one_hot", x), length)
     if found is not None:
-        return found
+        return cast(found, default_dtypes.floating())
     ids = checked_ids(x, length, -1, "one_hot")
-    return cast(equal(expand_dims(ids, axis=-1), arange(length, device=x.device)), DEFAULT_FLOAT)
+    return cast(equal(expand_dims(ids, axis=-1), arange(length, device=x.device)), default_dtypes.floating())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import DType
 from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
@@ -26,7 +27,6 @@ from rocmkern.ops.manipulation import (
 from rocmkern.ops.reduction import max, min, squares, sum, wide
 from rocmkern.ops.rows_binary import divide, greater, logical_and, multiply, not_equal, pow, subtract
 from rocmkern.ops.rows_unary import abs, isfinite
-from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.tensor import Tensor
 
 
@@ -52,7 +52,7 @@ def factored_floats(operation: str, x: Tensor) -> Tensor:
     """The values in a dtype that factorizations have. Raises DTypeError for a float dtype of fewer than 32 bits."""
     if x.dtype.is_float and x.dtype.itemsize < 4:
         raise DTypeError(f"{operation}: dtype {x.dtype} is too short to factor in; use astype(float32)")
-    return x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
+    return x if x.dtype.is_float or x.dtype.is_complex else cast(x, default_dtypes.wide_floating())
 
 
 def adjoint(x: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     smallest magnitude, for 0 how many elements are other than zero. A real dtype; integers become float32.
     """
     axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
-    values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, DEFAULT_FLOAT)
+    values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, default_dtypes.floating())
     if ord == 2:
         return squares(values, axes, keepdims, root=True)
     if values.dtype.is_float and values.dtype.itemsize < 4:

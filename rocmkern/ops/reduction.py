@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod as product
 from typing import Final
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import DType, bool_, float32, int64, uint64
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.engine.operation import planned
@@ -19,7 +20,7 @@ from rocmkern.ops.manipulation import concat, permute_dims, reshape, squeeze
 from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.rows import IDENTITY, WHOLE_ROW, of_whole_rows, reduced, scanned
 from rocmkern.ops.rows_binary import multiply, not_equal, subtract
-from rocmkern.promotion import DEFAULT_FLOAT, promote_all
+from rocmkern.promotion import promote_all
 from rocmkern.tensor import Tensor
 
 # What the namespace takes from here; sums and their like it has with NumPy's arguments, from `reductions`.
@@ -46,11 +47,11 @@ def _total_dtype(operation: str, x: Tensor, dtype: DType | None) -> DType:
 
 def floating(*dtypes: DType) -> DType:
     """The common dtype of numbers, integers among them as float32."""
-    return promote_all(d if d.is_float or d.is_complex else DEFAULT_FLOAT for d in dtypes)
+    return promote_all(d if d.is_float or d.is_complex else default_dtypes.floating() for d in dtypes)
 
 
 def as_floats(operation: str, x: Tensor) -> Tensor:
-    return x if as_tensor(operation, x).dtype.is_float else cast(x, DEFAULT_FLOAT)
+    return x if as_tensor(operation, x).dtype.is_float else cast(x, default_dtypes.floating())
 
 
 def wide(x: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from attrs import evolve, frozen
 
+from rocmkern import default_dtypes
 from rocmkern.drivers.protocol import Driver
 from rocmkern.dtypes import DType, complex64, complex128, float32, float64, part_of
 from rocmkern.engine.draft import apart, constant
@@ -40,7 +41,7 @@ def as_spectrum(operation: str, x: Tensor) -> Tensor:
         return x
     if x.dtype.is_float:
         raise DTypeError(f"{operation}: dtype {x.dtype}; it takes float32 and wider, cast it first")
-    return cast(x, float32)
+    return cast(x, default_dtypes.wide_floating())
 
 
 def complex_of(dtype: DType) -> DType:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from math import factorial, pi, prod
 
+from rocmkern import default_dtypes
 from rocmkern.dtypes import DType, float64
 from rocmkern.layout import normal_integer
 from rocmkern.ops.casting import cast
@@ -16,7 +17,6 @@ from rocmkern.ops.reduction import as_floats
 from rocmkern.ops.rows_binary import add, divide, less, maximum, multiply, subtract
 from rocmkern.ops.rows_unary import abs, cos, exp, sqrt, square
 from rocmkern.ops.series import polyval
-from rocmkern.promotion import DEFAULT_FLOAT
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
@@ -53,7 +53,7 @@ def _window(
     operation: str, m: int, dtype: DType | None, device: DeviceLike, shape: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """`shape` of m evenly spaced numbers from -1 to 1."""
-    count, wanted = normal_integer(m, operation, "number of points"), DEFAULT_FLOAT if dtype is None else dtype
+    count, wanted = normal_integer(m, operation, "number of points"), default_dtypes.floating(dtype)
     if count < 2:
         return ones((max(count, 0),), dtype=wanted, device=device)
     places = divide(arange(1 - count, count, 2, dtype=float64, device=device), float(count - 1))
