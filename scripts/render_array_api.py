@@ -31,11 +31,13 @@ TAIL = """
 ## What is decided where the standard leaves it open
 
 - A Python float with an integer tensor, and an integer tensor in a function of floats, become `float32` unless
-  `set_default_dtype` says otherwise; an integer with a float tensor takes the tensor's dtype; `bool` with a number takes the number's.
+  `set_default_dtype` says otherwise; an integer with a float tensor takes the tensor's dtype; `bool` with a number
+  takes the number's.
 - `uint64` with a signed integer has no common integer dtype and is a `TypeError`.
-- A complex number with an integer tensor becomes `complex64`, or `complex128` where the default is `float64`. A complex dtype
-  becomes a real one by `real`, `imag` or `abs` only: `astype` to one other than `bool` is a `TypeError`, as is an order of complex
-  numbers. Products and quotients are the plain formulas: an infinite part beside a NaN is no infinity in them.
+- A complex number with an integer tensor becomes `complex64`, or `complex128` where the default is `float64`. A
+  complex dtype becomes a real one by `real`, `imag` or `abs` only: `astype` to one other than `bool` is a `TypeError`,
+  as is an order of complex numbers. Products and quotients are the plain formulas: an infinite part beside a NaN is no
+  infinity in them.
 - `unique_*` order complex numbers by the real, then the imaginary part.
 - `float16`, `bfloat16` and `float8_e4m3` exist beside the standard's dtypes; float16 with bfloat16 is `float32`.
 - NumPy's numbers (`np.float64(2)`) are operands of their own dtype; its arrays beside a tensor are copied to the

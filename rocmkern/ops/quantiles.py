@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, floor, prod
-from typing import Final, Literal, get_args
+from math import floor, prod
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from rocmkern.ops.indexing import take_along_axis, where
 from rocmkern.ops.manipulation import expand_dims, permute_dims, reshape, squeeze, stack
 from rocmkern.ops.reduction import any as any_of
 from rocmkern.ops.reduction import as_floats, count_nonzero
-from rocmkern.ops.rows_binary import add, logical_or, multiply, subtract
+from rocmkern.ops.rows_binary import add, logical_or, minimum, multiply, subtract
 from rocmkern.ops.rows_unary import floor as floors
-from rocmkern.ops.rows_unary import isnan, logical_not
+from rocmkern.ops.rows_unary import isnan, logical_not, nearest_integer
 from rocmkern.ops.sorting import argsort, sort
 from rocmkern.tensor import Tensor
 
@@ -34,37 +34,43 @@ Method = Literal[
 _METHODS: Final = get_args(Method)
 
 
-def _continuous(alpha: float, beta: float) -> Callable[[int, float], float]:
-    return lambda n, q: n * q + alpha + q * (1 - alpha - beta) - 1
+# The numbers are Python's, or tensors with an element for each row.
+_Place = Callable[[Any, float, Callable[[Any], Any], Callable[[Any], Any]], Any]
 
 
-def _averaged(n: int, q: float) -> float:
+def _continuous(alpha: float, beta: float) -> _Place:
+    return lambda n, q, floor, nearest: n * q + alpha + q * (1 - alpha - beta) - 1
+
+
+def _averaged(n: Any, q: float, floor: Callable[[Any], Any], nearest: Callable[[Any], Any]) -> Any:
+    """Half way on where n·q is whole, else the next."""
     at = n * q - 1
-    return at + 0.5 if at == floor(at) else ceil(at)
+    return (floor(at) + 1 - floor(-at)) * 0.5
 
 
-def _closest(n: int, q: float) -> float:
+def _closest(n: Any, q: float, floor: Callable[[Any], Any], nearest: Callable[[Any], Any]) -> Any:
+    """The nearest, of two the even one, counted from 1."""
     at = n * q - 1.5
     low = floor(at)
-    return low if at == low and low % 2 else low + 1
+    return low + 1 - (at == low) * (low % 2)
 
 
 # Where in n values in order a share q lies, from 0; a fraction is a place between two.
 # Source: Hyndman and Fan, Sample Quantiles in Statistical Packages (1996).
-_PLACES: Final[Mapping[str, Callable[[int, float], float]]] = {
-    "inverted_cdf": lambda n, q: ceil(n * q) - 1,
+_PLACES: Final[Mapping[str, _Place]] = {
+    "inverted_cdf": lambda n, q, floor, nearest: -floor(-n * q) - 1,
     "averaged_inverted_cdf": _averaged,
     "closest_observation": _closest,
     "interpolated_inverted_cdf": _continuous(0, 1),
     "hazen": _continuous(0.5, 0.5),
     "weibull": _continuous(0, 0),
-    "linear": _continuous(1, 1),
+    "linear": lambda n, q, floor, nearest: (n - 1) * q,
     "median_unbiased": _continuous(1 / 3, 1 / 3),
     "normal_unbiased": _continuous(3 / 8, 3 / 8),
-    "lower": lambda n, q: floor((n - 1) * q),
-    "higher": lambda n, q: ceil((n - 1) * q),
-    "midpoint": lambda n, q: (floor((n - 1) * q) + ceil((n - 1) * q)) / 2,
-    "nearest": lambda n, q: round((n - 1) * q),
+    "lower": lambda n, q, floor, nearest: floor((n - 1) * q),
+    "higher": lambda n, q, floor, nearest: -floor((1 - n) * q),
+    "midpoint": lambda n, q, floor, nearest: (floor((n - 1) * q) - floor((1 - n) * q)) * 0.5,
+    "nearest": lambda n, q, floor, nearest: nearest((n - 1) * q),
 }
 
 
@@ -114,27 +120,40 @@ def median(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, keepdi
 
 
 def nanquantile(
-    x: Tensor, q: Shares, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False
+    x: Tensor,
+    q: Shares,
+    /,
+    axis: Axes = None,
+    out: Tensor | None = None,
+    *,
+    method: Method = "linear",
+    keepdims: bool = False,
 ) -> Tensor:
-    """`quantile` of what is no NaN, linear between neighbours; NaN where all are."""
-    return finish("nanquantile", _of_numbers("nanquantile", x, q, 1, axis, keepdims), out)
+    """`quantile` of what is no NaN; NaN where all are."""
+    return finish("nanquantile", _of_numbers("nanquantile", x, q, 1, axis, method, keepdims), out)
 
 
 def nanpercentile(
-    x: Tensor, q: Shares, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False
+    x: Tensor,
+    q: Shares,
+    /,
+    axis: Axes = None,
+    out: Tensor | None = None,
+    *,
+    method: Method = "linear",
+    keepdims: bool = False,
 ) -> Tensor:
     """`nanquantile` of percentages, 0..100."""
-    return finish("nanpercentile", _of_numbers("nanpercentile", x, q, 100, axis, keepdims), out)
+    return finish("nanpercentile", _of_numbers("nanpercentile", x, q, 100, axis, method, keepdims), out)
 
 
 def nanmedian(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """`median` of what is no NaN; NaN where all are."""
-    return finish("nanmedian", _of_numbers("nanmedian", x, 0.5, 1, axis, keepdims), out)
+    return finish("nanmedian", _of_numbers("nanmedian", x, 0.5, 1, axis, "linear", keepdims), out)
 
 
 def _quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, method: str, keepdims: bool) -> Tensor:
-    if method not in _METHODS:
-        raise ShapeError(f"{operation}: method {method!r}; use one of {', '.join(_METHODS)}")
+    _check_method(operation, method)
     if method == "linear":
         return familiar.quantiles(operation, x, q, whole, axis, keepdims)
     shares, several = _shares(operation, q, whole)
@@ -145,10 +164,15 @@ def _quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, met
     ordered, unknown = sort(rows), any_of(isnan(rows), axis=-1)
     found = []
     for share in shares:
-        place = min(max(_PLACES[method](n, share), 0.0), n - 1.0)
+        place = min(max(_PLACES[method](n, share, floor, round), 0.0), n - 1.0)
         value = familiar.between(ordered, place)
         found.append(reshape(where(unknown, float("nan"), value), shape))
     return stack(found) if several else found[0]
+
+
+def _check_method(operation: str, method: str) -> None:
+    if method not in _METHODS:
+        raise ShapeError(f"{operation}: method {method!r}; use one of {', '.join(_METHODS)}")
 
 
 def _shares(operation: str, q: Shares, whole: int) -> tuple[list[float], bool]:
@@ -181,19 +205,21 @@ def _of_complex(x: Tensor, axis: Axes, keepdims: bool) -> Tensor:
     return reshape(where(any_of(isnan(rows), axis=-1), complex("nan+nanj"), middle), shape)
 
 
-def _of_numbers(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, keepdims: bool) -> Tensor:
+def _of_numbers(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, method: str, keepdims: bool) -> Tensor:
+    _check_method(operation, method)
     shares, several = _shares(operation, q, whole)
     rows, shape = _rows(operation, as_floats(operation, x), axis, keepdims)
     n = rows.shape[-1]
     if not n:
         raise ShapeError(f"{operation}: no elements along axes of shape {x.shape}; there is no such value")
     ordered = sort(rows)
-    last = cast(subtract(count_nonzero(logical_not(isnan(rows)), axis=-1), 1), float64)
+    counts = cast(count_nonzero(logical_not(isnan(rows)), axis=-1), float64)
+    last = clip(subtract(counts, 1.0), 0.0)
     found = []
     for share in shares:
-        place = multiply(clip(last, 0.0), share)
+        place = minimum(clip(_PLACES[method](counts, share, floors, nearest_integer), 0.0), last)
         low = floors(place)
-        ends = [cast(clip(add(low, step), None, clip(last, 0.0)), int64) for step in (0.0, 1.0)]
+        ends = [cast(minimum(add(low, step), last), int64) for step in (0.0, 1.0)]
         first, second = (squeeze(take_along_axis(ordered, expand_dims(e, axis=-1)), axis=-1) for e in ends)
         part = cast(subtract(place, low), rows.dtype)
         inside = logical_or(first == second, part == 0.0)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rocmkern as rk
@@ -70,6 +70,7 @@ OF_INTEGERS: Final[dict[str, Callable[[Any], Any]]] = {
     "maximum": lambda x: rk.maximum(x, 1.5),
     "vector_norm": lambda x: rk.linalg.vector_norm(x),
 }  # fmt: skip
+few: Final = settings(max_examples=25)
 DEFAULTS: Final = st.sampled_from([rk.float16, rk.bfloat16, rk.float32, rk.float64])
 
 
@@ -80,6 +81,7 @@ def float32_again() -> Iterator[None]:
     rk.set_default_dtype("float32")
 
 
+@few
 @given(st.sampled_from(sorted(CREATED)), st.lists(DEFAULTS, min_size=1, max_size=4))
 def test_what_is_created(name: str, defaults: list[DType]) -> None:
     """All creation functions give the default dtype, whichever it was when they were called before."""
@@ -89,6 +91,7 @@ def test_what_is_created(name: str, defaults: list[DType]) -> None:
     assert CREATED[name]().dtype is rk.float32
 
 
+@few
 @given(st.sampled_from(sorted(DRAWN)), DEFAULTS)
 def test_what_is_drawn(name: str, default: DType) -> None:
     """So do the distributions of floats; a dtype that is named counts, and integers stay what they are."""
@@ -100,6 +103,7 @@ def test_what_is_drawn(name: str, default: DType) -> None:
         assert rk.arange(3).dtype is rk.asarray([1]).dtype is rk.int64
 
 
+@few
 @given(st.sampled_from(sorted(OF_INTEGERS)), st.lists(DEFAULTS, min_size=1, max_size=4), st.sampled_from([2, 4]))
 def test_integers_where_floats_are_wanted(name: str, defaults: list[DType], count: int) -> None:
     """Integers become the default dtype in functions of floats and beside Python's, planned before or not."""
@@ -109,6 +113,7 @@ def test_integers_where_floats_are_wanted(name: str, defaults: list[DType], coun
             assert OF_INTEGERS[name](x).dtype is default
 
 
+@few
 @given(st.sampled_from([rk.float16, rk.float32, rk.float64]), DEFAULTS)
 def test_float_tensors_keep_their_dtype(dtype: DType, default: DType) -> None:
     """Python's numbers follow the tensor beside them; complex ones have its precision."""
@@ -119,6 +124,7 @@ def test_float_tensors_keep_their_dtype(dtype: DType, default: DType) -> None:
         assert rk.result_type(dtype, 1.5) is dtype
 
 
+@few
 @given(DEFAULTS)
 def test_complex_numbers_have_the_precision_of_the_default(default: DType) -> None:
     """As PyTorch has it: complex128 for float64, else complex64, and the namespace's inspection says so."""
@@ -131,6 +137,7 @@ def test_complex_numbers_have_the_precision_of_the_default(default: DType) -> No
         assert told["integral"] is told["indexing"] is rk.int64
 
 
+@few
 @given(st.floats(allow_nan=False, width=64))
 def test_float64_keeps_every_bit(value: float) -> None:
     """Python's floats are float64 themselves."""
