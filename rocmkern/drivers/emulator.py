@@ -8,7 +8,8 @@ import ctypes
 import itertools
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,8 @@ from rocmkern.targets import TARGETS, Target
 
 if TYPE_CHECKING:
     from rocmkern.emulator.machine import Entry, Loaded, Machine
+    from rocmkern.emulator.observers.seam import Observer, Records
+    from rocmkern.emulator.space import Start
 
 _DEFAULT_TARGET: Final = "gfx942"
 _CHECKED: Final = "checked"
@@ -69,6 +72,7 @@ class EmulatorDriver:
 
     info: DeviceInfo
     _machine: Machine = field(init=False)
+    _launching: Machine = field(init=False)  # the same, or that with more observers
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _handles: itertools.count[int] = field(init=False, factory=lambda: itertools.count(1))
     _streams: dict[int, WorkQueue] = field(init=False, factory=dict)
@@ -82,7 +86,21 @@ class EmulatorDriver:
         from rocmkern.emulator.observers.checker import CHECKED
         from rocmkern.emulator.observers.seam import NOBODY
 
-        self._machine = Machine(self.info.arch, CHECKED if self.info.checked else NOBODY)
+        self._machine = self._launching = Machine(self.info.arch, CHECKED if self.info.checked else NOBODY)
+
+    @contextmanager
+    def watched(self, *observers: Observer) -> Iterator[tuple[Records, ...]]:
+        """What these observers keep of all launches meanwhile, on any stream."""
+        self.synchronize()
+        before = self._launching
+        with before.watched(*observers) as self._launching:
+            try:
+                yield self._launching.records[len(before.records) :]
+            finally:
+                try:
+                    self.synchronize()
+                finally:
+                    self._launching = before
 
     def close(self) -> None:
         for stream in list(self._streams):
@@ -222,13 +240,13 @@ class EmulatorDriver:
     ) -> None:
         entry = self._entry(function)
         if not stream and not self._streams:
-            self._machine.launch(entry, grid, block, shared_bytes, arguments)
+            self._launching.launch(entry, grid, block, shared_bytes, arguments)
             return
-        self._do(stream, self._machine.launch, entry, grid, block, shared_bytes, arguments)
+        self._do(stream, self._launching.launch, entry, grid, block, shared_bytes, arguments)
 
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
-        machine, entry = self._machine, self._entry(function)
-        start = entry.start(machine, grid, block, 0)
+        entry = self._entry(function)
+        start = entry.start(self._machine, grid, block, 0)
         if start is None:
             return lambda _: None
         lay = with_addresses(start.plan.argument_block(arguments), places)
@@ -238,7 +256,7 @@ class EmulatorDriver:
                 raise self._ended()
             if self._streams:
                 self._join()
-            machine.begin(entry, start, lay(addresses))
+            self._begin(entry, start, lay(addresses))
 
         return again
 
@@ -268,7 +286,11 @@ class EmulatorDriver:
         start = entry.start(machine, step.grid, step.block, step.shared_bytes)
         if start is None:
             return lambda: None
-        return partial(machine.begin, entry, start, start.plan.argument_block(step.arguments))
+        return partial(self._begin, entry, start, start.plan.argument_block(step.arguments))
+
+    def _begin(self, entry: Entry, start: Start, block: bytes) -> None:
+        """Run what was laid before, told to whoever watches by now."""
+        self._launching.begin(entry, start, block)
 
     def _entry(self, function: int) -> Entry:
         entry = self._entries.get(function)

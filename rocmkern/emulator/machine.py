@@ -8,12 +8,13 @@ import struct
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import astuple, define, field, frozen
 
 from rocmkern.codeobject import Kernel, read
 from rocmkern.emulator import layout as at
@@ -21,12 +22,12 @@ from rocmkern.emulator.arena import Arena
 from rocmkern.emulator.launch import Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
-from rocmkern.emulator.observers.seam import NOBODY, OBSERVER_SHIFT, REASON_SHIFT, Observers, Records
+from rocmkern.emulator.observers.seam import NOBODY, OBSERVER_SHIFT, REASON_SHIFT, Observer, Observers, Records
 from rocmkern.emulator.printf import printing
 from rocmkern.emulator.program import Program, warn_of_failures
 from rocmkern.emulator.space import FIRST_QUOTA, Space, Start, Worker
 from rocmkern.emulator.threads import Threads
-from rocmkern.errors import BarrierDeadlock, KernelNotFound, KernelTimeout, MemoryFault
+from rocmkern.errors import BarrierDeadlock, DriverError, KernelNotFound, KernelTimeout, MemoryFault
 from rocmkern.targets import TARGETS, strip_features
 
 REMEMBERED_STARTS: Final = 256
@@ -84,7 +85,10 @@ class Entry:
             mode.of_cpu, mode.initial,
         )  # fmt: skip
         descriptor = program.base + kernel.descriptor_address
-        return Start(begin, program.heat(kernel), program.expects_zeros(kernel), descriptor, record)
+        first, _ = program.extent(kernel)
+        return Start(
+            begin, kernel.name, text, first, program.heat(kernel), program.expects_zeros(kernel), descriptor, record
+        )
 
 
 @define(eq=False)
@@ -92,6 +96,8 @@ class Loaded:
     """A module on a machine."""
 
     program: Program
+    _watched: dict[Observers, Loaded] = field(factory=dict)
+    _entries: dict[str, Entry] = field(factory=dict)  # of kernels that are watched
 
     def kernel(self, name: str) -> Entry:
         """The kernel `name`; KernelNotFound where there is none, CodeObjectError where it can't run."""
@@ -101,6 +107,15 @@ class Loaded:
             raise KernelNotFound(f"kernel: no kernel {name!r} in this module; it has {have}")
         self.program.require_entry(kernel)
         return Entry(self, kernel)
+
+    def watched(self, name: str, observers: Observers) -> Entry:
+        """The kernel `name` in a translation that these have part in."""
+        module = self._watched.get(observers)
+        if module is None:
+            one = self.program
+            more = Program(one.code, one.isa, one.arena, one.library, one.compiles, observers, one)
+            module = self._watched.setdefault(observers, Loaded(more))
+        return module._entries.get(name) or module._entries.setdefault(name, module.kernel(name))
 
     def close(self) -> None:
         """Free the module's memory."""
@@ -115,6 +130,7 @@ class Machine:
     observers: Observers = NOBODY
     timeout_s: float = TIMEOUT_S
     compiles: bool = True  # hot kernels; False: everything runs in tier 0
+    like: Machine | None = None  # the device that this one is, with fewer observers
     isa: str = field(init=False)
     arena: Arena = field(init=False)
     records: tuple[Records, ...] = field(init=False)  # what each observer keeps
@@ -130,8 +146,9 @@ class Machine:
     def __attrs_post_init__(self) -> None:
         self.isa = TARGETS[strip_features(self.target)].isa
         observers = self.observers.those
-        self.arena = Arena(apart=any(o.apart for o in observers))
-        self.records = tuple(o.open(self.arena) for o in observers)
+        self.arena = Arena(apart=any(o.apart for o in observers)) if self.like is None else self.like.arena
+        known = () if self.like is None else self.like.records
+        self.records = (*known, *(o.open(self.arena) for o in observers[len(known) :]))
         self.arena.watchers = self.records
         self.pool = Threads(max(1, self.threads - 1), "rocmkern-emulator")
 
@@ -142,6 +159,18 @@ class Machine:
         if run is None:
             run = self._run = function(self.library.load_scheduler(self.observers), ctypes.c_int32)
         return run
+
+    @contextmanager
+    def watched(self, *observers: Observer) -> Iterator[Machine]:
+        """This device with more observers, to launch what is loaded here on. What they keep comes last in `records`."""
+        apart = [o.name for o in observers if o.apart and not self.arena.apart]
+        if apart:
+            raise DriverError(f"watch: allocations lie apart for {apart[0]}, not here; open a device that has it")
+        those = Observers((*self.observers.those, *observers))
+        try:
+            yield Machine(self.target, those, self.timeout_s, self.compiles, self)
+        finally:
+            self.arena.watchers = self.records
 
     def alloc(self, nbytes: int) -> int:
         return self.arena.alloc(nbytes)
@@ -169,6 +198,11 @@ class Machine:
 
     def begin(self, entry: Entry, start: Start, block: bytes) -> None:
         """Run a kernel with these arguments, hidden ones included, to its end; print what it prints."""
+        if self.like is not None:
+            entry = entry.module.watched(entry.kernel.name, self.observers)
+            again = entry.start(self, *astuple(start.plan.geometry))
+            assert again is not None
+            start = again
         place = start.plan.printf_place
         if place is None:
             self._run_to_end(entry, start, block)

@@ -109,6 +109,7 @@ class Program:
     library: Library
     compiles: bool = True  # what is hot
     observers: Observers = NOBODY
+    like: Program | None = None  # of the same module, which has it in memory
     base: int = field(init=False)  # what is added to the file's addresses
     translation: Translation = field(init=False)
     _image: Image = field(init=False)
@@ -119,7 +120,7 @@ class Program:
     _lock: threading.Lock = field(factory=threading.Lock)
 
     def __attrs_post_init__(self) -> None:
-        image = self._image = Image(self.code, self.arena)
+        image = self._image = Image(self.code, self.arena) if self.like is None else self.like._image
         self.base = image.base
         self.translation = Translation(
             image.text, image.text_address, self.isa, self.code.target, self.library, self.observers

@@ -13,6 +13,7 @@ from rocmkern.emulator.arena import Arena, address_of, reserve
 from rocmkern.emulator.launch import PACKET_BYTES, SCALAR_BYTES, Plan
 from rocmkern.emulator.observers.seam import Records
 from rocmkern.emulator.program import Heat
+from rocmkern.emulator.translation import Translation
 
 REMEMBERED_IMAGES: Final = 1024
 LDS_SLACK: Final = 64
@@ -26,6 +27,9 @@ class Start:
     """How a kernel's launches with one geometry begin on a machine."""
 
     plan: Plan
+    kernel: str
+    text: Translation  # that it runs in
+    first: int  # where the kernel begins in it, in bytes
     heat: Heat
     expects_zeros: bool
     descriptor: int

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from rocmkern.emulator.isa import decode
 from rocmkern.emulator.machine import Machine
+from rocmkern.emulator.observers.checker import CHECKED
 from rocmkern.targets import isa as isa_of
 from tests.emulator.encodings import encoding, rows
 from tests.emulator.instructions import Bench, Dialect, bench
@@ -148,7 +149,7 @@ def others(target: str) -> list[Probe]:
 
 @cache
 def checked(target: str) -> Machine:
-    return Machine(target, timeout_s=60, checked=True)
+    return Machine(target, CHECKED, timeout_s=60)
 
 
 def outcomes(target: str, texts: dict[str, Part], masks: tuple[int, ...]) -> Iterator[dict[str, list[Array]]]:

@@ -42,11 +42,12 @@ class Idle(Observer):
 class Witness(Observer):
     """Writes down every event of the first wave: which, where, a number. With `only`, of no other kind."""
 
+    name: ClassVar[str] = "witness"
     only: Event | None = None
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"witness{self.only or ''}"
+    def key(self) -> str:
+        return f"{self.name}_{self.only}"
 
     def wants(self, event: Event, row: Row, inst: Inst) -> bool:
         return self.only in (None, event)

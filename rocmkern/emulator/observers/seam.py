@@ -123,9 +123,14 @@ def report(w: Writer, lane: Value, address: Value, size: Value, faulty: Value, r
 class Observer:
     """What watches: equal ones add equal code."""
 
-    name: ClassVar[str]  # names the code that it has part in
+    name: ClassVar[str]  # of letters; names the code that it has part in
     apart: ClassVar[bool] = False  # allocations have gaps between them, and no address is used twice
     reasons: ClassVar[Mapping[int, str]] = {}  # for launches to end, as the end of "load of 4 bytes at 0x40 …"
+
+    @property
+    def key(self) -> str:
+        """The name, with what else its code depends on."""
+        return self.name
 
     def wants(self, event: Event, row: Row, inst: Inst) -> bool:
         """Whether it adds code at such an event of the instruction."""
@@ -225,7 +230,7 @@ NOBODY: Final = Observers()
 
 def names(watching: Watching) -> str:
     """What is added to the symbol of code that they have part in."""
-    return "".join(f"_{o.name}{i}" for i, o in watching)
+    return "".join(f"_{o.key}_{i}" for i, o in watching)
 
 
 def accessed(watching: Watching, point: Callable[[int], Point], access: Accessed) -> Value:
