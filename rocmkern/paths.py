@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +60,15 @@ def open_regular(path: Path) -> int:
 
 
 def _folder(variable: str, base_variable: str, base: str) -> Path:
-    named, parent = os.environ.get(variable), os.environ.get(base_variable)
+    named, parent, home = (os.environ.get(name) for name in (variable, base_variable, "HOME"))
+    if named or parent or home:
+        return _named_folder(named, parent, home, base)
+    return _home() / base / "rocmkern"
+
+
+@lru_cache
+def _named_folder(named: str | None, parent: str | None, home: str | None, base: str) -> Path:
+    """The same path object again, as every file of the cache asks for it."""
     if named:
         return Path(named)
     return (Path(parent) if parent else _home() / base) / "rocmkern"

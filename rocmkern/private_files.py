@@ -26,7 +26,7 @@ KEY_FOLDER: Final = "private"
 _KEY_FILE: Final = "cache.key"
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _TO_READ: Final = os.O_RDONLY | os.O_NONBLOCK  # a pipe in a file's place would have no end
-_keys = dict[Path, bytes]()  # by the folder that holds them
+_keys = dict[tuple[Path, Path], bytes]()  # by the folders of the configuration and of the cache
 _told = set[str]()
 
 
@@ -141,13 +141,13 @@ def digest(name: str, *contents: bytes) -> bytes:
 def _key() -> bytes:
     """The user's key: in the configuration folder, which nobody restores with a cache; where that can't be, beside the
     cache."""
-    places = config_folder() / KEY_FOLDER, cache_folder() / KEY_FOLDER
-    for place in places:
-        if place in _keys:
-            return _keys[place]
+    folders = config_folder(), cache_folder()
+    if folders in _keys:
+        return _keys[folders]
+    places = [folder / KEY_FOLDER for folder in folders]
     for place in places:
         with suppress(OSError):
-            found = _keys[place] = _key_in(place)
+            found = _keys[folders] = _key_in(place)
             return found
     raise PermissionError(f"cache: no key in {places[0]}, and none can be written there")
 
