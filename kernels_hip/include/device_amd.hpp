@@ -30,8 +30,21 @@ RK_DEVICE u32 lane() {
     }
 }
 
+// A fence's wait may go where clang sees nothing under way: it judges a loop's barrier before it knows of the writes at
+// the loop's end. A wait that is asked for stays.
+RK_DEVICE void wait_for_local_memory() {
+#if defined(__GFX12__)
+    asm volatile("s_wait_dscnt 0x0" ::: "memory");
+#elif defined(__GFX11__)
+    __builtin_amdgcn_s_waitcnt(0xFC07);  // lgkmcnt(0)
+#else
+    __builtin_amdgcn_s_waitcnt(0xC07F);  // lgkmcnt(0)
+#endif
+}
+
 RK_DEVICE void barrier() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    wait_for_local_memory();
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }

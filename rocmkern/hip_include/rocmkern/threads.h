@@ -54,8 +54,21 @@ __RK_DEVICE void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST
 __RK_DEVICE void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 __RK_DEVICE void __threadfence_system() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, ""); }
 
+// A fence's wait may go where clang sees nothing under way: it judges a loop's barrier before it knows of the writes at
+// the loop's end. A wait that is asked for stays.
+__RK_DEVICE void __wait_for_shared() {
+#if defined(__GFX12__)
+    asm volatile("s_wait_dscnt 0x0" ::: "memory");
+#elif defined(__GFX11__)
+    __builtin_amdgcn_s_waitcnt(0xFC07);  // lgkmcnt(0)
+#else
+    __builtin_amdgcn_s_waitcnt(0xC07F);  // lgkmcnt(0)
+#endif
+}
+
 __RK_DEVICE void __syncthreads() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __wait_for_shared();
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
