@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rocmkern import einops_backend
+
 if TYPE_CHECKING:
     from rocmkern import fft as fft  # so it is public to type checkers, as the others are by `*`
     from rocmkern import linalg as linalg
@@ -192,6 +194,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rocmkern' has no attribute {name!r}{hint}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)
     return value
+
+
+einops_backend.announce()
 
 
 def __dir__() -> list[str]:

@@ -32,6 +32,11 @@ class DType:
         return self.numpy
 
     @property
+    def type(self) -> Any:
+        """NumPy's scalar type, as its dtypes have it."""
+        return self.numpy.type
+
+    @property
     def is_float(self) -> bool:
         return self.kind == "float"
 

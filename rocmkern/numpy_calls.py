@@ -73,11 +73,21 @@ _QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "argsort": lambda x, axis=-1: _sorted("argsort", x, axis),
     "take": lambda x, indices, axis=None: x.take(indices, axis),
     "copy": lambda x: x.copy(),
+    "broadcast_arrays": lambda *arrays: _broadcast(arrays),
     "result_type": lambda *given: np.result_type(*(_as_numpy_dtype(g) for g in given)),
     "can_cast": lambda given, to, **options: np.can_cast(_as_numpy_dtype(given), to, **options),
     "may_share_memory": lambda a, b, **options: np.may_share_memory(_as_it_lies(a), _as_it_lies(b), **options),
     "shares_memory": lambda a, b, **options: np.shares_memory(_as_it_lies(a), _as_it_lies(b), **options),
 }
+
+
+def _broadcast(arrays: tuple[Any, ...]) -> Any:
+    """Tensors beside arrays and nested lists, on the device; on the host beside what holds no numbers."""
+    x = next(a for a in arrays if isinstance(a, rocmkern.Tensor))
+    held = [a if isinstance(a, rocmkern.Tensor) else np.asarray(a) for a in arrays]
+    if any(isinstance(a, np.ndarray) and a.dtype.kind not in "biufc" for a in held):
+        return np.broadcast_arrays(*(np.asarray(a) for a in held))
+    return rocmkern.broadcast_arrays(*(rocmkern.asarray(a, device=x.device) for a in held))
 
 
 def _sorted(name: str, x: Tensor, axis: int | None) -> Any:

@@ -58,6 +58,19 @@ TAIL = """
   so that no wrong access can hurt the process, and another library's pages can't be moved into it. DLPack to NumPy and
   PyTorch shares.
 
+## Libraries that take tensors
+
+`make test` runs a few functions of each.
+
+- **einops** takes tensors in its own functions: `import rocmkern` is enough, before or after einops.
+- **dask.array** and **xarray** keep tensors inside: `dask.array.from_array(x, asarray=False)`, `xarray.DataArray(x)`.
+  xarray's `where` needs the other value, since it knows the missing one of NumPy's dtypes only: `a.where(a > 3, 0.0)`.
+- **scikit-learn** and **SciPy** dispatch by the standard: `SCIPY_ARRAY_API=1`, and
+  `config_context(array_api_dispatch=True)` for scikit-learn.
+- **pandas** takes a tensor as a column, an operand of a Series on either side and a condition of `where`, by a copy to
+  the host. Its indexing and the operators of a DataFrame take NumPy's arrays only: `series[np.asarray(mask)]`.
+- **matplotlib** draws tensors of any real dtype, which it copies to the host at each call.
+
 ## The public test suite
 
 [array-api-tests](https://github.com/data-apis/array-api-tests) takes the library to test from the environment:
