@@ -23,6 +23,9 @@ from rocmkern.kernels import files
 from rocmkern.runtime import Module
 from rocmkern.runtime.device import DeviceLike, open_device
 
+_PLACE: Final = re.compile(r":(\d+):\d+: ")  # line and column in a compiler's log
+_SHOWN_WHOLE: Final = 60  # lines of a source
+_AROUND: Final = 3
 _OUR_HEADER: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"include/', re.MULTILINE)
 
 
@@ -128,11 +131,16 @@ def _compile(source: str | Path, target: str, name: str, options: tuple[str, ...
             said = chosen.compile(path.parent, path.name, target, built, (f"-I{files.sources()}", *options))
         except BuildError as error:
             what = f"compile {path.stem} for {target} with {chosen.compiler}: {error}"
-            raise BuildError(f"{what}\n{_numbered(source)}" if isinstance(source, str) else what) from None
+            raise BuildError(f"{what}\n{_numbered(source, str(error))}" if isinstance(source, str) else what) from None
         if said.strip():
             warnings.warn(f"compile {path.stem} for {target}: the compiler warns\n{said.strip()}", CompileWarning, 5)
         return built.read_bytes()
 
 
-def _numbered(source: str) -> str:
-    return "\n".join(f"{i:4} | {line}" for i, line in enumerate(source.splitlines(), 1))
+def _numbered(source: str, log: str) -> str:
+    """The lines of a source, of a long one those around the places that the log names."""
+    lines = list(enumerate(source.splitlines(), 1))
+    named = {int(number) for number in _PLACE.findall(log)}
+    if named and len(lines) > _SHOWN_WHOLE:
+        lines = [(i, line) for i, line in lines if any(abs(i - n) <= _AROUND for n in named)]
+    return "\n".join(f"{i:4} | {line}" for i, line in lines)

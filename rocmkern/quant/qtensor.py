@@ -118,6 +118,16 @@ class QTensor:
             self._matmul_few(x if x.is_contiguous else x.copy(), count, out)
         return out
 
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """`W @ x`, by `matmul`: x is a vector, or has the columns of W as its last axis but one."""
+        if not isinstance(x, Tensor):
+            return NotImplemented
+        return self.matmul(x) if x.ndim < 2 else self.matmul(x.mT).mT
+
+    def __rmatmul__(self, x: Tensor) -> Tensor:
+        """`x @ W`, whose last axis becomes the columns of W. The blocks lie along these, so W is dequantized first."""
+        return x @ self.dequantize(x.dtype) if isinstance(x, Tensor) else NotImplemented
+
     def _matmul_few(self, x: Tensor, count: int, out: Tensor) -> None:
         most = next(n for n in VECTOR_COUNTS if n >= count)
         symbol, instance = f"multiply_vectors_{self.format.symbol}_{most}", None

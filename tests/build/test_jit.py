@@ -51,6 +51,15 @@ def test_errors_carry_log_and_numbered_source() -> None:
     assert list((cache_folder() / "jit").iterdir()) == []
 
 
+def test_errors_of_long_sources_show_the_lines_around() -> None:
+    """What the compiler does not name is left out."""
+    source = "\n" * 600 + "__global__ void k(int *p) { *p = missing; }\n" + "\n" * 600
+    with pytest.raises(BuildError, match=r"(?s)undeclared identifier 'missing'.* 601 \| __global__") as raised:
+        jit.compiled(source, "gfx942")
+    assert len(str(raised.value).splitlines()) < 30
+    assert "\n 598 |" in str(raised.value) and "\n 597 |" not in str(raised.value)
+
+
 def test_cache_that_fails_costs_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A damaged entry is compiled again and replaced; with no folder to write, each time compiles."""
     calls = []

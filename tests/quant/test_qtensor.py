@@ -89,6 +89,21 @@ def test_candles_golden_product(device: Device) -> None:
     np.testing.assert_allclose(got[0], [84866, 214045, 344676, 473707], rtol=1e-2)
 
 
+def test_operators_are_products_with_the_matrix(device: Device) -> None:
+    """`W @ x` of vectors and matrices is `matmul`'s product, turned; `x @ W` that with the dequantized matrix."""
+    q, values = stored("q8_0", 48, 64, device)
+    vector, matrix, left = normal((64,)), normal((64, 3)), normal((2, 48))
+    for x in (vector, matrix, normal((2, 64, 3))):
+        got = (q @ rk.asarray(x, device=device)).numpy()
+        exact = values @ x
+        assert got.shape == exact.shape
+        assert cosine(got, exact) > 0.9999
+    got = (rk.asarray(left, device=device) @ q).numpy()
+    np.testing.assert_allclose(got, left @ values, rtol=1e-4, atol=1e-3)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        q @ 3
+
+
 @pytest.mark.parametrize("dtype", [rk.float16, rk.bfloat16], ids=str)
 def test_matmul_keeps_the_dtype(device: Device, dtype: rk.DType) -> None:
     """Short floats in, short floats out; strided input is copied first."""
