@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ class CodeFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if value in families.names() and not Path(value).is_file():
             value = shipped.path(value)
+        near = get_close_matches(str(value), families.names())
+        if near and not Path(value).exists():
+            self.fail(f"{str(value)!r} does not exist; of families there are {', '.join(near)}", param, ctx)
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as path_type says
         return path
 

@@ -140,7 +140,7 @@ def test_inspect_disassembles(sample: Path) -> None:
         (("inspect", "{sample}", "--target", "gfx1030"), 1, "holds code for gfx942, the device is gfx1030"),
         (("inspect", __file__), 1, "no ELF and no offload bundle"),
         (("extract", "{sample}", "--target", "gfx1030"), 1, "holds code for gfx942, the device is gfx1030"),
-        (("extract", "affin"), 2, "'affin' does not exist"),
+        (("extract", "affin"), 2, "'affin' does not exist; of families there are affine"),
         (("inspect", "/nowhere"), 2, "'/nowhere' does not exist"),
         (("kernels", "affin"), 1, "no kernel family 'affin'; there are affine"),
         (("kernel",), 2, "no command 'kernel'; there is kernels"),

@@ -22,7 +22,8 @@ def names() -> tuple[str, ...]:
 def family(name: str) -> Family:
     """The family of that name. Raises ModuleNotShipped (a LookupError)."""
     if name not in names():
-        raise ModuleNotShipped(f"family: no kernel family {name!r}; there are {', '.join(names())}")
+        near = difflib.get_close_matches(str(name), names()) or names()
+        raise ModuleNotShipped(f"family: no kernel family {name!r}; there are {', '.join(near)}")
     declared = import_module(f"{__name__}.{name}").FAMILY
     assert isinstance(declared, Family)
     return declared
