@@ -114,7 +114,7 @@ def _checked(operation: str, x: Tensor, kth: int | Sequence[int], axis: int | No
     return source, at
 
 
-def put_along_axis(x: Tensor, indices: Tensor, values: Operand, /, axis: int | None) -> None:
+def put_along_axis(x: Tensor, indices: Tensor, /, values: Operand, axis: int | None) -> None:
     """Write each value where its index says along an axis, in place; without one in the flat tensor."""
     if axis is None:
         flat = reshape(as_tensor("put_along_axis", x), -1)

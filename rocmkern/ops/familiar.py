@@ -25,8 +25,8 @@ from rocmkern.ops.manipulation import permute_dims, reshape, stack
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts, words
 from rocmkern.ops.reduction import all, as_floats, max, min
-from rocmkern.ops.rows_binary import add, equal, multiply
-from rocmkern.ops.rows_unary import isnan
+from rocmkern.ops.rows_binary import add, equal, less_equal, logical_and, logical_or, multiply, subtract
+from rocmkern.ops.rows_unary import abs, isfinite, isnan
 from rocmkern.ops.scatter import index_add
 from rocmkern.ops.sorting import sort
 from rocmkern.promotion import Scalar, check_range
@@ -151,12 +151,18 @@ def _widths(width: int | Sequence[int] | Sequence[Sequence[int]], ndim: int) -> 
 
 
 @planned
-def isclose(x1: Tensor, x2: Operand, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> Tensor:
-    """Whether |x1 - x2| ≤ atol + rtol·|x2|, elementwise; infinities are close to their equals only."""
+def isclose(
+    x1: Tensor, x2: Operand, /, rtol: float | Tensor = 1e-5, atol: float | Tensor = 1e-8, *, equal_nan: bool = False
+) -> Tensor:
+    """Whether |x1 - x2| ≤ atol + rtol·|x2|, elementwise; infinities are close to their equals only. The limits may be
+    tensors that broadcast.
+    """
     device, common = device_and_dtype("isclose", as_tensor("isclose", x1), x2)
     dtype = common if common.is_float or common.is_complex else float64
-    limits = [_encoded("isclose", name, number, part_of(dtype)) for name, number in (("rtol", rtol), ("atol", atol))]
     first, second = cast(x1, dtype), operand("isclose", x2, dtype, device)
+    if isinstance(rtol, Tensor) or isinstance(atol, Tensor):
+        return _within(first, second, rtol, atol, equal_nan)
+    limits = [_encoded("isclose", name, number, part_of(dtype)) for name, number in (("rtol", rtol), ("atol", atol))]
     shape = broadcast_shapes(first.shape, second.shape)
     return elementwise(
         f"isclose_{dtype.short}", empty(shape, bool_, device), (broadcast(first, shape), broadcast(second, shape)),
@@ -171,7 +177,16 @@ def _encoded(operation: str, name: str, value: float, dtype: DType) -> int | flo
     return encode(value, dtype)
 
 
-def allclose(x1: Tensor, x2: Operand, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> bool:
+def _within(x1: Tensor, x2: Tensor, rtol: float | Tensor, atol: float | Tensor, equal_nan: bool) -> Tensor:
+    """`isclose` for limits of each element."""
+    near = less_equal(abs(subtract(x1, x2)), add(multiply(abs(x2), rtol), atol))
+    same = isclose(x1, x2, rtol=0.0, atol=0.0, equal_nan=equal_nan)
+    return logical_or(logical_and(near, isfinite(x2)), same)
+
+
+def allclose(
+    x1: Tensor, x2: Operand, /, rtol: float | Tensor = 1e-5, atol: float | Tensor = 1e-8, *, equal_nan: bool = False
+) -> bool:
     """Whether `isclose` holds for every element, as a Python bool: the host waits for it."""
     return _holds(isclose(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan))
 

@@ -229,6 +229,21 @@ def test_closeness_at_its_limit(dtype: rk.DType) -> None:
     assert_same(got, want)
 
 
+def test_closeness_within_limits_of_each_element() -> None:
+    """Limits that are tensors, also where NumPy's function is called and where nothing is finite or a number."""
+    x = np.array([[1.0, 2.0, np.inf], [np.nan, 1e6, -np.inf]])
+    y = np.array([[1.1, 2.1, np.inf], [np.nan, 1e6 + 1, np.inf]])
+    rtol, atol = np.array([[0.2], [0.0]]), np.array([0.0, 0.05, 2.0])
+    limits = {"rtol": rk.asarray(rtol), "atol": rk.asarray(atol)}
+    for nans in (False, True):
+        want = np.isclose(x, y, rtol=rtol, atol=atol, equal_nan=nans)
+        assert_same(rk.isclose(rk.asarray(x), rk.asarray(y), **limits, equal_nan=nans), want)
+        assert_same(np.isclose(rk.asarray(x), rk.asarray(y), **limits, equal_nan=nans), want)
+    integers = rk.asarray([1, 2, 5])
+    assert rk.isclose(integers, 3, rtol=0, atol=rk.asarray([1, 1, 2])).tolist() == [False, True, True]
+    assert rk.allclose(integers, 3, rtol=rk.asarray(1.0))
+
+
 def test_closeness_of_many_and_of_none() -> None:
     """More elements than the host looks at; none are all close."""
     x = np.arange(5000.0)

@@ -246,7 +246,7 @@ def test_in_place() -> None:
     """put_along_axis and fill_diagonal write into the tensor."""
     x, t = A.copy(), rk.asarray(A)
     np.put_along_axis(x, np.array([[1], [0], [3]]), 9.0, 1)
-    rk.put_along_axis(t, rk.asarray([[1], [0], [3]]), 9.0, 1)
+    rk.put_along_axis(t, rk.asarray([[1], [0], [3]]), values=9.0, axis=1)
     same(t, x, "put_along_axis")
     for wrap in (False, True):
         x, t = np.zeros((7, 3)), rk.zeros((7, 3), dtype=rk.float64)
