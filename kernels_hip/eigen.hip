@@ -12,9 +12,9 @@ constexpr u32 eigen_block_size = 256;
     eigh_##T(u64 count, u32 n, const T *x, T *work, Real *values, T *vectors, u64 *status) {                        \
         eigen_hermitian<T>(count, n, x, work, values, vectors, status);                                             \
     }
-#define SVD(T, Real)                                                                                                \
+#define SVD(T, Real, Wide)                                                                                          \
     RK_BLOCK_KERNEL(eigen_block_size)                                                                               \
-    svd_##T(u64 count, u32 rows, u32 columns, u32 kept, const T *x, T *work, Real *values, T *left, T *right,       \
+    svd_##T(u64 count, u32 rows, u32 columns, u32 kept, const T *x, Wide *work, Real *values, T *left, T *right,    \
             u64 *status) {                                                                                          \
         singular<T>(count, rows, columns, kept, x, work, values, left, right, status);                              \
     }

@@ -11,11 +11,9 @@
 namespace rk {
 
 // Columns, a lane each, of which those that vanish become others that are orthonormal.
-template <typename T>
+template <typename W>
 struct SmallColumns {
-    using W = wide_of<T>;
-
-    T *g;  // the team's first column
+    W *g;  // the team's first column
     u32 rank;
     u32 lanes;
     u32 length;
@@ -23,7 +21,7 @@ struct SmallColumns {
     u64 present;  // a bit for each column that is there
 
     RK_DEVICE bool has(u32 j) const { return (present >> j & 1) != 0; }
-    RK_DEVICE W at(u32 i, u32 j) const { return in_precision<W>(g[i * wave_size + j]); }
+    RK_DEVICE W at(u32 i, u32 j) const { return g[i * wave_size + j]; }
 
     // What the columns leave of the unit vectors, and of which they leave most.
     RK_DEVICE u32 least_covered() const {
@@ -41,22 +39,22 @@ struct SmallColumns {
     }
 
     // The column `missing` less what the others have of it, in another that `dots` tells.
-    RK_DEVICE void subtract(bool needed, u32 missing, const T *dots) {
+    RK_DEVICE void subtract(bool needed, u32 missing, const W *dots) {
 #pragma unroll 1
         for (u32 i = rank; i < length && needed; i += lanes) {
             W value = at(i, missing);
 #pragma unroll 1
             for (u32 j = 0; j < kept; ++j) {
                 if (has(j)) {
-                    value = minus_product(value, in_precision<W>(dots[j]), at(i, j));
+                    value = minus_product(value, dots[j], at(i, j));
                 }
             }
-            g[i * wave_size + missing] = in_precision<T>(value);
+            g[i * wave_size + missing] = value;
         }
         wave_sync();
     }
 
-    RK_DEVICE void complete(T *dots) {
+    RK_DEVICE void complete(W *dots) {
 #pragma unroll 1
         for (u32 missing = 0; missing < kept; ++missing) {
             const bool needed = !has(missing);
@@ -67,7 +65,7 @@ struct SmallColumns {
             dots[rank] = conjugate(g[best * wave_size + rank]);
             wave_sync();
             for (u32 i = rank; i < length && needed; i += lanes) {
-                g[i * wave_size + missing] = number<T>(static_cast<real_of<T>>(i == best));
+                g[i * wave_size + missing] = number<W>(static_cast<f64>(i == best));
             }
             wave_sync();
             subtract(needed, missing, dots);
@@ -76,7 +74,7 @@ struct SmallColumns {
             for (u32 i = 0; i < length; ++i) {
                 dot = plus_product(dot, conjugate(at(i, rank)), at(i, missing));
             }
-            dots[rank] = in_precision<T>(dot);
+            dots[rank] = dot;
             wave_sync();
             subtract(needed, missing, dots);
             f64 sum = 0;
@@ -87,7 +85,7 @@ struct SmallColumns {
             const f64 by = 1 / sqrt(sum);
             wave_sync();
             for (u32 i = rank; i < length && needed; i += lanes) {
-                g[i * wave_size + missing] = in_precision<T>(times_real(at(i, missing), by));
+                g[i * wave_size + missing] = times_real(at(i, missing), by);
             }
             wave_sync();
             present |= static_cast<u64>(needed) << missing;
@@ -107,30 +105,27 @@ RK_DEVICE Rotation<W> quick_rotation(f64 delta, W b, f64 square) {
 }
 
 // Makes the team's n columns `g` orthogonal; `v`, where vectors are wanted, takes part. Whether that was done.
-template <typename T>
-RK_DEVICE bool orthogonalize_small(T *g, T *v, u32 rank, u64 team, u32 length, u32 n, bool vectors) {
-    using W = wide_of<T>;
+template <typename W>
+RK_DEVICE bool orthogonalize_small(W *g, W *v, u32 rank, u64 team, u32 length, u32 n, f64 negligible, bool vectors) {
     const u32 even = n + n % 2, steps = even - 1;
-    constexpr f64 negligible = epsilon<real_of<T>> * 8;
     u32 latest = 0, own = 0, step = 1;  // the last steps in which any team rotated, and this one
 #pragma unroll 1
     for (u32 turn = 0; step <= most_sweeps * steps && step <= latest + steps; ++step) {
         const Pair pair = pair_of(rank < even / 2 ? rank : 0, turn, even);
         bool rotates = false;
         if (rank < even / 2 && pair.p < n) {  // of odd n one column rests
-            T *first = g + pair.p, *second = g + pair.q;
-            Products<T> sums = {0, 0, number<W>(0)};
+            W *first = g + pair.p, *second = g + pair.q;
+            Products<W> sums = {0, 0, number<W>(0)};
 #pragma unroll 1
             for (u32 i = 0; i < length * wave_size; i += wave_size) {
-                const W p = in_precision<W>(first[i]), q = in_precision<W>(second[i]);
+                const W p = first[i], q = second[i];
                 sums = {sums.first + squared(p), sums.second + squared(q), plus_product(sums.inner, conjugate(p), q)};
             }
             const f64 x = sums.first, y = sums.second, square = squared(sums.inner);
-            constexpr f64 least = vanishing<T> * vanishing<T>;
+            constexpr f64 least = vanishing * vanishing;
             rotates = x >= least && y >= least && square > negligible * negligible * x * y;
             if (rotates) {
-                const Rotation<W> exact = quick_rotation(0.5 * (y - x), sums.inner, square);
-                const Rotation<T> by = {static_cast<real_of<T>>(exact.lacking), in_precision<T>(exact.s)};
+                const Rotation<W> by = quick_rotation(0.5 * (y - x), sums.inner, square);
 #pragma unroll 1
                 for (u32 i = 0; i < length * wave_size; i += wave_size) {
                     rotate(by, first[i], second[i]);
@@ -150,12 +145,12 @@ RK_DEVICE bool orthogonalize_small(T *g, T *v, u32 rank, u64 team, u32 length, u
     return step > own + steps;
 }
 
-template <typename T>
-RK_DEVICE f64 sum_of_squares(const T *column, u32 length, f64 scale) {
+template <typename W>
+RK_DEVICE f64 sum_of_squares(const W *column, u32 length, f64 scale) {
     f64 sum = 0;
 #pragma unroll 1
     for (u32 i = 0; i < length * wave_size; i += wave_size) {
-        sum += squared(times_real(in_precision<wide_of<T>>(column[i]), scale));
+        sum += squared(times_real(column[i], scale));
     }
     return sum;
 }
@@ -179,22 +174,22 @@ struct SmallSystems {
     real_of<T> *rest;
 
     // `near` are the vectors of the equations' side, `far` those of the other, `by` the inverse of this lane's value.
-    RK_DEVICE void solve(u32 side, f64 by, const SmallShape &shape, u32 rank, u32 lanes, u32 n, const T *near,
-                         const T *far, T *dots) const {
+    RK_DEVICE void solve(u32 side, f64 by, const SmallShape &shape, u32 rank, u32 lanes, u32 n, const W *near,
+                         const W *far, W *dots) const {
         W dot = number<W>(0);
 #pragma unroll 1
         for (u32 i = 0; i < shape.rows; ++i) {
             const W right = in_precision<W>(b[i * of_b.row + side * of_b.column]);
-            dot = plus_product(dot, conjugate(in_precision<W>(near[i * wave_size + rank])), right);
+            dot = plus_product(dot, conjugate(near[i * wave_size + rank]), right);
         }
-        dots[rank] = in_precision<T>(times_real(dot, by));
+        dots[rank] = times_real(dot, by);
         wave_sync();
 #pragma unroll 1
         for (u32 i = rank; i < shape.columns; i += lanes) {
             W total = number<W>(0);
 #pragma unroll 1
             for (u32 j = 0; j < n; ++j) {
-                total = plus_product(total, in_precision<W>(far[i * wave_size + j]), in_precision<W>(dots[j]));
+                total = plus_product(total, far[i * wave_size + j], dots[j]);
             }
             store(x, i * sides + side, in_precision<T>(total));
         }
@@ -230,14 +225,14 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
                          const SmallSystems<T> &systems, real_of<T> *condition, bool inverted, u64 *status) {
     using F = real_of<T>;
     using W = wide_of<T>;
-    __shared__ T of_g[small_side * wave_size], of_v[small_side * wave_size], of_dots[wave_size];
+    __shared__ W of_g[small_side * wave_size], of_v[small_side * wave_size], of_dots[wave_size];
     __shared__ f64 of_lengths[wave_size];
     const bool wide = shape.rows < shape.columns, solves = systems.b != nullptr;
     const bool vectors = left != nullptr || inverse != nullptr || solves;
     const u32 n = wide ? shape.rows : shape.columns, length = wide ? shape.columns : shape.rows, kept = shape.kept;
     const u32 rank = lane_of_team(bits), lanes = 1u << bits, base = thread_x() - rank;
     const u64 team = ((u64(1) << lanes) - 1) << base;
-    T *g = of_g + base, *v = of_v + base, *own = g + rank;
+    W *g = of_g + base, *v = of_v + base, *own = g + rank;
     f64 *lengths = of_lengths + base;
     const u64 along = wide ? of_a.column : of_a.row, across = wide ? of_a.row : of_a.column;
 #pragma unroll 1
@@ -252,24 +247,23 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
         for (u32 i = 0; i < length; ++i) {
             const T value = column[i * along];
             size = maximum(size, larger_size(value));
-            own[i * wave_size] = value;
+            own[i * wave_size] = in_precision<W>(value);
         }
         size = lanes_join<Largest<F>>(size, lanes);
         const bool finite = is_finite(size);
         const i32 exponent = finite ? exponent_to_one(size) : 0;
-        const F scale = power_of_two<F>(exponent);
-        const f64 back = power_of_two<f64>(-exponent);
+        const f64 scale = power_of_two<f64>(exponent), back = power_of_two<f64>(-exponent);
 #pragma unroll 1
         for (u32 i = 0; i < length * wave_size; i += wave_size) {
-            const T value = times_real(own[i], scale);
-            own[i] = !finite || rank >= n ? number<T>(0) : wide ? conjugate(value) : value;
+            const W value = times_real(own[i], scale);
+            own[i] = !finite || rank >= n ? number<W>(0) : wide ? conjugate(value) : value;
         }
 #pragma unroll 1
         for (u32 i = 0; i < n && vectors; ++i) {
-            v[i * wave_size + rank] = number<T>(static_cast<F>(i == rank));
+            v[i * wave_size + rank] = number<W>(static_cast<f64>(i == rank));
         }
         wave_sync();
-        const bool converged = orthogonalize_small(g, v, rank, team, length, n, vectors);
+        const bool converged = orthogonalize_small(g, v, rank, team, length, n, negligible_cosine<T>(8), vectors);
         if (is_there && rank == 0 && !(finite && converged)) {
             atomic_min(status, static_cast<u64>(matrix) << 32);
         }
@@ -320,8 +314,7 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
                     W total = number<W>(0);
 #pragma unroll 1
                     for (u32 j = 0; j < n; ++j) {
-                        const W turned = in_precision<W>(v[k * wave_size + j]);
-                        const W unit = times_real(in_precision<W>(g[i * wave_size + j]), lengths[j]);
+                        const W turned = v[k * wave_size + j], unit = times_real(g[i * wave_size + j], lengths[j]);
                         total = plus_product(total, times_real(turned, lengths[j]), conjugate(unit));
                     }
                     total = times_real(total, power_of_two<f64>(exponent));
@@ -333,7 +326,7 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
                 const f64 by = lengths[rank];
 #pragma unroll 1
                 for (u32 i = 0; i < length * wave_size; i += wave_size) {
-                    own[i] = in_precision<T>(times_real(in_precision<W>(own[i]), by));
+                    own[i] = times_real(own[i], by);
                 }
                 const u64 place_of_b = strided_offset(own_matrix, count, num_dims, info, info + 2 * num_dims);
                 const u32 before = own_matrix * systems.sides;
@@ -349,26 +342,26 @@ RK_DEVICE void svd_small(u32 count, u64 num_dims, const u64 *info, u32 bits, con
             }
         }
         if (left != nullptr) {
-            const bool is_column = rank < n && size_of_own >= vanishing<T>;
+            const bool is_column = rank < n && size_of_own >= vanishing;
             const f64 by = is_column ? inverse_of_own : 0;
 #pragma unroll 1
             for (u32 i = 0; i < length * wave_size; i += wave_size) {
-                own[i] = in_precision<T>(times_real(in_precision<W>(own[i]), by));
+                own[i] = times_real(own[i], by);
             }
             wave_sync();
-            SmallColumns<T> columns = {g, rank, lanes, length, kept, (ballot(is_column) & team) >> base};
+            SmallColumns<W> columns = {g, rank, lanes, length, kept, (ballot(is_column) & team) >> base};
             columns.complete(of_dots + base);
             T *of_shorter = wide ? left : right, *of_longer = wide ? right : left;
             const T none = number<T>(static_cast<F>(not_a_number()));
 #pragma unroll 1
             for (u32 i = 0; i < length && rank < kept && is_there; ++i) {
-                const T element = finite ? own[i * wave_size] : none;
+                const T element = finite ? in_precision<T>(own[i * wave_size]) : none;
                 store(of_longer, matrix * kept * length + (wide ? place * length + i : i * kept + place),
                       wide ? conjugate(element) : element);
             }
 #pragma unroll 1
             for (u32 i = 0; i < n && rank < n && is_there; ++i) {
-                const T element = finite ? v[i * wave_size + rank] : none;
+                const T element = finite ? in_precision<T>(v[i * wave_size + rank]) : none;
                 store(of_shorter, matrix * n * n + (wide ? i * n + place : place * n + i),
                       wide ? element : conjugate(element));
             }

@@ -31,8 +31,8 @@ def hermitian(count: int, n: int, itemsize: int, device: DeviceInfo) -> Matrices
 def singular(count: int, rows: int, columns: int, kept: int, itemsize: int, device: DeviceInfo) -> MatricesPlan:
     """The plan of svd_* for `count` matrices of rows × columns and `kept` vectors of the longer side."""
     short, long = min(rows, columns), max(rows, columns)
-    scratch = max(kept, short) * (long + 1) + short * short + 4 * (short + long)
-    return _matrices(count, long, scratch + scratch % 2, itemsize, device)
+    scratch = max(kept, short) * (long + 1) + short * short + 2 * (short + long)
+    return _matrices(count, long, scratch, itemsize, device)
 
 
 def general(count: int, n: int, itemsize: int, device: DeviceInfo) -> MatricesPlan:

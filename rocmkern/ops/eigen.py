@@ -12,6 +12,7 @@ from rocmkern.dtypes import complex64, complex128, int64, part_of
 from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.kernels import plans_eigen
+from rocmkern.kernels.families.eigen import svd_work
 from rocmkern.layout import Shape
 from rocmkern.ops import small
 from rocmkern.ops.casting import cast, packed
@@ -182,14 +183,17 @@ def check_of_values(operation: str, shape: Shape) -> CheckOfMatrices:
 
 
 def _triangular_first(a: Tensor, full_matrices: bool, given: Shape) -> SVDResult:
-    """The factors of matrices with more rows than columns by those of their R; errors name the shape that was given."""
-    n = a.shape[-1]
-    q, r = qr(a, mode="complete" if full_matrices else "reduced")
+    """The factors of matrices with more rows than columns by those of their R, in double precision; errors name the
+    shape that was given.
+    """
+    n, wide = a.shape[-1], svd_work(a.dtype)
+    q, r = qr(cast(a, wide), mode="complete" if full_matrices else "reduced")
     square = r.view(r.layout.narrow(r.ndim - 2, 0, n))
-    u, vh = empty(square.shape, a.dtype, a.device), empty(square.shape, a.dtype, a.device)
+    u, vh = empty(square.shape, wide, a.device), empty(square.shape, wide, a.device)
     s = _singular("svd", square, u, vh, n, given)
     first, rest = (q.view(q.layout.narrow(q.ndim - 1, at, count)) for at, count in ((0, n), (n, q.shape[-1] - n)))
-    return SVDResult(concat([matmul(first, u), rest], axis=-1), s, vh)
+    left = concat([matmul(first, u), rest], axis=-1)
+    return SVDResult(cast(left, a.dtype), cast(s, part_of(a.dtype)), cast(vh, a.dtype))
 
 
 @planned
@@ -214,8 +218,9 @@ def _singular(
     values, source = empty((*a.shape[:-2], short), part_of(a.dtype), device), packed(a)
     if not a.size:
         return values
-    plan = context(device).plan(plans_eigen.singular, count, rows, columns, kept, a.dtype.itemsize)
-    work = empty((plan.scratch,), a.dtype, device)
+    wide = svd_work(a.dtype)
+    plan = context(device).plan(plans_eigen.singular, count, rows, columns, kept, wide.itemsize)
+    work = empty((plan.scratch,), wide, device)
     run = kernel(device, f"svd_{a.dtype.short}")
     checked(
         device,

@@ -7,6 +7,7 @@ import pytest
 
 from rocmkern.dtypes import DType, part_of
 from rocmkern.kernels import plans_eigen
+from rocmkern.kernels.families.eigen import svd_work
 from rocmkern.kernels.families.linalg import FACTORED
 from rocmkern.kernels.plans_eigen import MatricesPlan
 from rocmkern.runtime import Device
@@ -22,9 +23,11 @@ def assert_zero(residual: Array, n: int) -> None:
     np.testing.assert_allclose(residual, 0, rtol=0, atol=bound)
 
 
-def launch(device: Device, symbol: str, plan: MatricesPlan, sizes: tuple[int, ...], x: Array, *results: Array) -> int:
+def launch(
+    device: Device, symbol: str, plan: MatricesPlan, scratch: DType, sizes: tuple[int, ...], x: Array, *results: Array
+) -> int:
     """Runs as planned but by two workgroups, fewer than there are matrices; what the status says."""
-    status, work = np.full(1, CLEAN, np.uint64), np.zeros(plan.scratch // plan.launch.grid[0] * 2, x.dtype)
+    status, work = np.full(1, CLEAN, np.uint64), np.zeros(plan.scratch // plan.launch.grid[0] * 2, scratch.numpy)
     run(device, symbol, *sizes, x, work, *results, status, grid=2, block=plan.launch.block)
     return int(status[0])
 
@@ -38,7 +41,7 @@ def test_hermitian(device: Device, t: DType) -> None:
     values, vectors = np.zeros((count, n), part_of(t).numpy), np.zeros_like(a)
     plan = plans_eigen.hermitian(count, n, t.itemsize, device.info)
     lower = np.tril(a) + np.triu(np.full((n, n), np.nan, t.numpy), 1)
-    assert launch(device, f"eigh_{t.short}", plan, (count, n), lower, values, vectors) == CLEAN
+    assert launch(device, f"eigh_{t.short}", plan, t, (count, n), lower, values, vectors) == CLEAN
     size = np.linalg.norm(a, 2, (-2, -1)).max()
     assert (np.diff(values) >= 0).all()
     assert_zero((a @ vectors - vectors * values[:, None, :]) / size, n)
@@ -56,8 +59,9 @@ def test_singular(device: Device, t: DType, rows: int, columns: int) -> None:
     a[2, 1, 3] = np.nan
     values = np.zeros((count, short), part_of(t).numpy)
     left, right = np.zeros((count, rows, rows), t.numpy), np.zeros((count, columns, columns), t.numpy)
-    plan = plans_eigen.singular(count, rows, columns, long, t.itemsize, device.info)
-    status = launch(device, f"svd_{t.short}", plan, (count, rows, columns, long), a, values, left, right)
+    scratch = svd_work(t)
+    plan = plans_eigen.singular(count, rows, columns, long, scratch.itemsize, device.info)
+    status = launch(device, f"svd_{t.short}", plan, scratch, (count, rows, columns, long), a, values, left, right)
     assert status == 2 << 32
     assert all(np.isnan(x[2]).all() for x in (values, left, right))
     a, values, left, right = (np.delete(x, 2, axis=0) for x in (a, values, left, right))
@@ -76,7 +80,7 @@ def test_general(device: Device) -> None:
     a[2, 0, 0] = np.inf
     values, vectors = np.zeros((count, n), t.numpy), np.zeros_like(a)
     plan = plans_eigen.general(count, n, t.itemsize, device.info)
-    assert launch(device, "eig_c128", plan, (count, n, False), a, values, vectors) == 2 << 32
+    assert launch(device, "eig_c128", plan, t, (count, n, False), a, values, vectors) == 2 << 32
     assert np.isnan(values[2]).all() and np.isnan(vectors[2]).all()
     assert_zero((a[:2] @ vectors[:2] - vectors[:2] * values[:2, None, :]) / 6, n)
     assert_zero(np.linalg.norm(vectors[:2], axis=-2) - 1, n)

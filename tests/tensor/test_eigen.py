@@ -120,6 +120,35 @@ def test_svd(
 
 
 @FEW
+@given(
+    dtype=st.sampled_from([rk.float32, rk.complex64]),
+    batch=BATCHES,
+    rows=st.integers(1, 20) | st.sampled_from([33, 70, 100]),
+    columns=st.integers(1, 20) | st.sampled_from([33, 70]),
+    scale=SCALES,
+    kind=KINDS,
+)
+@example(dtype=rk.float32, batch=(), rows=64, columns=64, scale=1.0, kind="normal")
+@example(dtype=rk.float32, batch=(), rows=100, columns=10, scale=1.0, kind="normal")
+def test_single_precision_is_lost_once(
+    dtype: DType, batch: tuple[int, ...], rows: int, columns: int, scale: float, kind: str
+) -> None:
+    """The factors of float32 and complex64 are as near to the exact ones as NumPy's, which come from double precision:
+    off by what rounding a result leaves, whatever the sides.
+    """
+    x = (of_kind(kind, dtype, *batch, rows, columns) * np.float32(scale)).astype(dtype.numpy)
+    exact = np.linalg.svd(x.astype(np.complex128 if dtype.is_complex else np.float64), compute_uv=False)
+    bound = 2 * eps(x) * exact[..., :1] + 2.0**-148
+    ours = (t.numpy() for t in linalg.svd(rk.asarray(x), full_matrices=False))
+    for u, s, vh in (ours, np.linalg.svd(x, full_matrices=False)):
+        for columns_of in (u, adjoint(vh)):
+            columns_of = exactly(columns_of)
+            assert_zero(adjoint(columns_of) @ columns_of - np.eye(columns_of.shape[-1]), 2 * eps(x))
+        assert_zero(s - exact, bound)
+        assert_zero((exactly(u) * exactly(s)[..., None, :]) @ exactly(vh) - x, bound[..., None])
+
+
+@FEW
 @given(data=st.data(), dtype=DTYPES, batch=BATCHES, n=SIDES, scale=SCALES, kind=KINDS)
 @example(data=None, dtype=rk.float64, batch=(), n=20, scale=1.0, kind="jordan")
 def test_eig(data: st.DataObject | None, dtype: DType, batch: tuple[int, ...], n: int, scale: float, kind: str) -> None:

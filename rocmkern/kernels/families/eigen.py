@@ -21,14 +21,19 @@ def _eigh(t: DType) -> KernelSpec:
     return KernelSpec(f"eigh_{t.short}", "eigen", parameters, f"EIGH({t.short}, {part.short})")
 
 
+def svd_work(t: DType) -> DType:
+    """In what the columns of t are rotated."""
+    return dtypes.complex128 if t.is_complex else dtypes.float64
+
+
 def _svd(t: DType) -> KernelSpec:
-    part = dtypes.part_of(t)
+    part, wide = dtypes.part_of(t), svd_work(t)
     parameters = (
         scalar("count"), scalar("rows", _U32), scalar("columns", _U32), scalar("kept", _U32), source("x", t),
-        changed("work", t), result("values", part), result("left", t, nullable=True),
+        changed("work", wide), result("values", part), result("left", t, nullable=True),
         result("right", t, nullable=True), changed("status", dtypes.uint64),
     )  # fmt: skip
-    return KernelSpec(f"svd_{t.short}", "eigen", parameters, f"SVD({t.short}, {part.short})")
+    return KernelSpec(f"svd_{t.short}", "eigen", parameters, f"SVD({t.short}, {part.short}, {wide.short})")
 
 
 def _eig(t: DType) -> KernelSpec:
