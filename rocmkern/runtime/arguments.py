@@ -276,6 +276,8 @@ def _check_extent(label: str, value: Any, needed: int, follows_strides: bool, is
     Raises ArgumentLayoutError for strides that the kernel does not follow, and for less memory than it is told of.
     """
     layout, held = getattr(value, "layout", None), getattr(value, "nbytes", needed)
+    if follows_strides and isinstance(value, Pointer):  # negative ones lead back from it
+        held = value.memory.nbytes
     if layout is not None and not (follows_strides or layout.is_contiguous):
         raise ArgumentLayoutError(
             f"{label} has shape {layout.shape} and strides {layout.strides}, of which the kernel is told nothing; "

@@ -114,6 +114,19 @@ def test_writing_with_strides() -> None:
         fill(3, 0, None, 7.0, x[::2], grid=1, block=64)
 
 
+def test_writing_backwards_from_a_place_in_memory() -> None:
+    """A view that begins at the last element, with a negative stride: the memory before it counts, not that behind."""
+    memory = DEVICE.alloc(16)
+    memory.fill(0)
+    info = DEVICE.alloc(16)
+    info.copy_from_host(np.array([4, -1], np.int64))
+    fill = rk.get_kernel("fill", "const_set_f32", DEVICE)
+    fill(4, 1, info, np.float32(3), memory.at(12), grid=1, block=64)
+    assert memory.copy_to_host().view(np.float32).tolist() == [3.0] * 4
+    with pytest.raises(ArgumentLayoutError, match="16 bytes, the kernel is told of 20; pass larger memory"):
+        fill(5, 1, info, np.float32(3), memory.at(12), grid=1, block=64)
+
+
 def test_what_was_taken_once_is_looked_at_again() -> None:
     """A tensor of the same kind with a larger count, another kind, and memory that is freed since are errors."""
     x, out = tensor(8), tensor(8)
