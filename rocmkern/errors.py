@@ -3,6 +3,11 @@
 Messages read `operation: fact with values; remedy`.
 """
 
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
 
 class RocmkernError(Exception):
     """Base of all errors that rocmkern raises itself."""
@@ -164,3 +169,15 @@ class GraphError(RocmkernError, RuntimeError):
 
 class TraceError(RocmkernError, RuntimeError):
     """A trace is entered while another one is."""
+
+
+def together(errors: Sequence[BaseException]) -> BaseException:
+    """The first of several errors, which tells the others in its notes; before Python 3.11 in its message."""
+    first, *others = errors
+    for other in others:
+        text = "\n".join([f"and {type(other).__name__}: {other}", *getattr(other, "__notes__", ())])
+        if sys.version_info >= (3, 11):
+            first.add_note(text)
+        else:
+            first.args = (f"{first}\n{text}",)
+    return first

@@ -146,6 +146,7 @@ int cuStreamSynchronize(struct stream *stream) {
     note("cuStreamSynchronize stream %d\n", stream != NULL);
     return SUCCESS;
 }
+int cuStreamQuery(struct stream *stream) { NEEDS_CONTEXT(); ANSWER_PLANNED(); return SUCCESS; }
 int cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
     NEEDS_CONTEXT();
     note("cuStreamWaitEvent stream %d\n", stream != NULL);

@@ -111,6 +111,7 @@ int hipStreamSynchronize(void *stream) {
     note("hipStreamSynchronize stream %d\n", stream != NULL);
     return SUCCESS;
 }
+int hipStreamQuery(void *stream) { ANSWER_PLANNED(); return SUCCESS; }
 int hipStreamWaitEvent(void *stream, void *event, unsigned flags) {
     note("hipStreamWaitEvent stream %d\n", stream != NULL);
     return event ? SUCCESS : INVALID_HANDLE;

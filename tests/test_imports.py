@@ -25,6 +25,7 @@ LAYERS = (
     ("disk_cache",),
     ("private_files",),
     ("targets", "dtypes", "default_dtypes", "paths", "rounding"),
+    ("locks",),
     ("errors",),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

@@ -42,6 +42,14 @@ def test_names_of_other_libraries_lead_to_ours() -> None:
         assert callable(attrgetter(ours)(rocmkern))
 
 
+def test_modules_of_their_own_are_there_after_the_import() -> None:
+    """Nobody imports `rocmkern.errors` to catch an error."""
+    code = f"import rocmkern as rk; print(*(getattr(rk, name).__name__ for name in {rocmkern._EXTENSIONS}))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert found == [f"rocmkern.{name}" for name in rocmkern._EXTENSIONS]
+    assert "errors" in rocmkern._EXTENSIONS
+
+
 def test_import_is_light() -> None:
     """Importing loads no other package: neither the HIP bindings, nor LLVM, nor NumPy."""
     code = (

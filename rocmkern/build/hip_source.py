@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import tempfile
-from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -22,6 +21,7 @@ import rocmkern
 from rocmkern.build import argument_types, toolchain
 from rocmkern.build.toolchain import Hipcc, Toolchain, Zig, run
 from rocmkern.kernels import compile_flags
+from rocmkern.locks import lazy
 from rocmkern.targets import is_ptx
 
 HEADERS: Final = Path(rocmkern.__file__).resolve().parent / "hip_include"
@@ -66,7 +66,7 @@ class ZigForSources:
     def identity(self) -> str:
         return f"{self.zig.identity} with headers"
 
-    @cached_property
+    @lazy
     def compiler(self) -> str:
         return self.zig.compiler
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -20,6 +19,7 @@ from rocmkern.build.toolchain import Toolchain
 from rocmkern.disk_cache import DiskCache
 from rocmkern.errors import BuildError, CompileWarning, ConfigError
 from rocmkern.kernels import files
+from rocmkern.locks import file_locked
 from rocmkern.runtime import Module
 from rocmkern.runtime.device import DeviceLike, open_device
 
@@ -111,12 +111,12 @@ def _key(source: str, target: str, options: tuple[str, ...], chosen: Toolchain) 
 
 @contextmanager
 def _locked(folder: Path, name: str) -> Iterator[None]:
-    """One process at a time, where the folder can be written; the system lets go of the lock when its owner dies."""
+    """One process at a time, where the folder can be written."""
     with ExitStack() as held:
         with suppress(OSError):
             descriptor = private_files.opened_file(folder, name, os.O_WRONLY | os.O_CREAT)
             held.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            held.enter_context(file_locked(descriptor))
             held.callback((folder / name).unlink, missing_ok=True)
         yield
 

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Hashable
-from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -18,6 +17,7 @@ from attrs import field, frozen
 from rocmkern.build import device_library
 from rocmkern.errors import BuildError
 from rocmkern.kernels import compile_flags
+from rocmkern.locks import lazy
 from rocmkern.targets import is_ptx
 
 Name = Literal["auto", "hipcc", "zig"]
@@ -78,7 +78,7 @@ class Hipcc:
     def library(self, target: str) -> str:
         return "of the ROCm installation"
 
-    @cached_property
+    @lazy
     def compiler(self) -> str:
         lines = run([str(self.path), "--version"], Path.cwd(), "version").stdout.splitlines()
         return next((line for line in lines if "clang version" in line), lines[0]).split("(")[0].strip()
@@ -105,7 +105,7 @@ class Zig:
     def identity(self) -> str:
         return _identity(self.path)
 
-    @cached_property
+    @lazy
     def compiler(self) -> str:
         first = run([str(self.path), "clang", "--version"], Path.cwd(), "version").stdout.splitlines()[0]
         return f"{first.split('(')[0].strip()} (ziglang {self.release})"

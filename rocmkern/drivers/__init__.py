@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 from importlib import import_module
 from typing import Final
 
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.errors import DeviceNotFound
+from rocmkern.locks import Lock
 
 VARIABLE: Final = "ROCMKERN_DEVICE"
 _FALLBACK: Final = "emulator:gfx942"
 _KINDS: Final = ("hip", "emulator", "cuda")  # each is a module here with open_device(name) and present()
 
 _open: dict[str, Driver] = {}
-_opening: Final = threading.Lock()
+_opening: Final = Lock("opening")
 
 
 def is_hip_available() -> bool:

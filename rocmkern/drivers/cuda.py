@@ -55,6 +55,7 @@ CUDA: Final = Vendor(
         "create_stream": ("cuStreamCreate", _NON_BLOCKING),
         "destroy_stream": ("cuStreamDestroy",),
         "synchronize_stream": ("cuStreamSynchronize",),
+        "query_stream": ("cuStreamQuery",),
         "stream_wait_event": ("cuStreamWaitEvent", 0),
         "create_event": ("cuEventCreate", 0),
         "destroy_event": ("cuEventDestroy",),
@@ -226,6 +227,10 @@ class CudaDriver(VendorDriver):
         if self._context is not None:
             self._context = None
             check("cuDevicePrimaryCtxRelease", self._device)
+
+    def renew(self) -> None:
+        self._context = None  # the parent's
+        super().renew()
 
     def _select(self) -> None:
         if self._context is None or self._raw_select is None or self._raw_select(self._c_context):

@@ -8,8 +8,9 @@ import ctypes
 import itertools
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,8 @@ from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import Again, CopyStep, DeviceInfo, Dims, FillStep, GraphStep
 from rocmkern.drivers.work_queue import Mark, WorkQueue
-from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError
+from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError, together
+from rocmkern.locks import renew_in_children
 from rocmkern.targets import TARGETS, Target
 
 if TYPE_CHECKING:
@@ -76,8 +78,11 @@ class EmulatorDriver:
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _handles: itertools.count[int] = field(init=False, factory=lambda: itertools.count(1))
     _streams: dict[int, WorkQueue] = field(init=False, factory=dict)
+    _dropped: deque[tuple[int, WorkQueue]] = field(init=False, factory=deque)  # streams that finalisers gave up
+    _errors: deque[BaseException] = field(init=False, factory=deque)  # of streams that are gone
     _events: dict[int, Mark | None] = field(init=False, factory=dict)
     _modules: dict[int, Loaded] = field(init=False, factory=dict)
+    _functions: dict[int, list[int]] = field(init=False, factory=dict)  # of each module
     _entries: dict[int, Entry] = field(init=False, factory=dict)
     _graphs: dict[int, list[Callable[[], None]]] = field(init=False, factory=dict)
 
@@ -87,6 +92,7 @@ class EmulatorDriver:
         from rocmkern.emulator.observers.seam import NOBODY
 
         self._machine = self._launching = Machine(self.info.arch, CHECKED if self.info.checked else NOBODY)
+        renew_in_children(self)
 
     @contextmanager
     def watched(self, *observers: Observer) -> Iterator[tuple[Records, ...]]:
@@ -106,7 +112,27 @@ class EmulatorDriver:
         for stream in list(self._streams):
             self.destroy_stream(stream)
         self._modules.clear()
+        self._entries.clear()
         self._graphs.clear()
+
+    def retire(self, destroy: str, handle: int) -> None:
+        if destroy != "destroy_stream":
+            getattr(self, {"unload_module": "_forget_module"}.get(destroy, destroy))(handle)  # takes no lock
+            return
+        queue = self._streams.get(handle)
+        if queue is not None:
+            if queue.close_if_idle():
+                self._streams.pop(handle, None)
+            self._dropped.append((handle, queue))
+
+    def renew(self) -> None:
+        for module in self._modules.values():
+            module.renew()
+        for queue in self._streams.values():
+            queue.renew()
+        for mark in self._events.values():
+            if mark is not None:
+                mark.renew()
 
     def alloc(self, nbytes: int) -> int:
         free, total = self.memory_info()
@@ -155,18 +181,46 @@ class EmulatorDriver:
         self._do(stream, _set, target, byte)
 
     def create_stream(self) -> int:
+        self._sweep()
         handle = next(self._handles)
         self._streams[handle] = WorkQueue()
         return handle
 
     def destroy_stream(self, stream: int) -> None:
-        queue = self._streams.pop(stream, None)
+        queue = self._streams.get(stream)
         if queue is not None:
-            queue.close()
+            self._end(stream, queue)
+
+    def _end(self, stream: int, queue: WorkQueue) -> None:
+        queue.close()  # others wait for its work until that is done
+        self._streams.pop(stream, None)
+        self._errors.extend(queue.take_errors())
+
+    def _sweep(self) -> None:
+        """End streams that finalisers gave up, once their work is done."""
+        for _ in range(len(self._dropped)):
+            try:
+                stream, queue = self._dropped.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            if queue.is_idle:
+                self._end(stream, queue)
+            else:
+                self._dropped.append((stream, queue))
+
+    def _queue(self, stream: int) -> WorkQueue:
+        queue = self._streams.get(stream)
+        if queue is None:
+            raise ClosedError(f"stream of {self.info.name}: it is closed; create another")
+        return queue
 
     def synchronize_stream(self, stream: int) -> None:
         if stream:
-            self._streams[stream].synchronize()
+            self._queue(stream).synchronize()
+
+    def query_stream(self, stream: int) -> bool:
+        queue = self._streams.get(stream)
+        return queue is None or queue.is_idle
 
     def stream_wait_event(self, stream: int, event: int) -> None:
         mark = self._events[event]
@@ -183,7 +237,7 @@ class EmulatorDriver:
 
     def record_event(self, event: int, stream: int) -> None:
         if stream:
-            self._events[event] = self._streams[stream].record()
+            self._events[event] = self._queue(stream).record()
             return
         self._join()
         mark = self._events[event] = Mark()
@@ -207,25 +261,37 @@ class EmulatorDriver:
         return (last.seconds - first.seconds) * 1e3
 
     def synchronize(self) -> None:
-        for queue in list(self._streams.values()):
-            queue.synchronize()
+        queues = list(self._streams.values())
+        self._join()
+        found = [error for queue in queues for error in queue.take_errors()]
+        while self._errors:
+            with suppress(IndexError):  # another thread took the last one
+                found.append(self._errors.popleft())
+        if found:
+            raise together(found)
 
     def load_module(self, image: bytes) -> int:
         handle = next(self._handles)
-        self._modules[handle] = self._machine.load(image)
+        self._functions[handle], self._modules[handle] = [], self._machine.load(image)
         return handle
 
     def unload_module(self, module: int) -> None:
+        if module in self._modules:
+            self._join()
+            self._forget_module(module)
+
+    def _forget_module(self, module: int) -> None:
+        """What is under way keeps the memory until it is done."""
+        for function in self._functions.pop(module, ()):
+            self._entries.pop(function, None)
         loaded = self._modules.pop(module, None)
-        if loaded is None:
-            return
-        self._join()
-        self._entries = {handle: entry for handle, entry in self._entries.items() if entry.module is not loaded}
-        loaded.close()
+        if loaded is not None:
+            loaded.close()
 
     def function(self, module: int, name: str) -> int:
         handle = next(self._handles)
         self._entries[handle] = self._modules[module].kernel(name)
+        self._functions[module].append(handle)
         return handle
 
     def launch(
@@ -239,10 +305,30 @@ class EmulatorDriver:
         early: bool = False,
     ) -> None:
         entry = self._entry(function)
-        if not stream and not self._streams:
-            self._launching.launch(entry, grid, block, shared_bytes, arguments)
+        if stream:
+            self._launch_on(self._queue(stream), entry, grid, block, shared_bytes, arguments)
             return
-        self._do(stream, self._launching.launch, entry, grid, block, shared_bytes, arguments)
+        if self._streams:
+            self._join()
+        self._launching.launch(entry, grid, block, shared_bytes, arguments)
+
+    def _launch_on(
+        self, queue: WorkQueue, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, arguments: bytes
+    ) -> None:
+        module, machine = entry.module, self._launching
+
+        def work() -> None:
+            try:
+                machine.launch_held(entry, grid, block, shared_bytes, arguments)
+            finally:
+                module.let_go()
+
+        module.hold()
+        try:
+            queue.submit(work)
+        except BaseException:
+            module.let_go()
+            raise
 
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
         entry = self._entry(function)
@@ -303,7 +389,7 @@ class EmulatorDriver:
 
     def _do(self, stream: int, task: Callable[..., None], *arguments: object) -> None:
         if stream:
-            self._streams[stream].submit(partial(task, *arguments))
+            self._queue(stream).submit(partial(task, *arguments))
             return
         if self._streams:
             self._join()
@@ -313,6 +399,8 @@ class EmulatorDriver:
         """The default stream waits for all others."""
         for queue in list(self._streams.values()):
             queue.drain()
+        if self._dropped:
+            self._sweep()
 
 
 def _copy(target: memoryview, source: memoryview) -> None:

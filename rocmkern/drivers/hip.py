@@ -51,6 +51,7 @@ HIP: Final = Vendor(
         "create_stream": ("hipStreamCreate",),
         "destroy_stream": ("hipStreamDestroy",),
         "synchronize_stream": ("hipStreamSynchronize",),
+        "query_stream": ("hipStreamQuery",),
         "stream_wait_event": ("hipStreamWaitEvent", 0),
         "create_event": ("hipEventCreate",),
         "destroy_event": ("hipEventDestroy",),

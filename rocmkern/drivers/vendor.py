@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import weakref
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, NoReturn
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch
@@ -26,6 +27,7 @@ from rocmkern.errors import (
     MemoryFault,
     RocmkernError,
 )
+from rocmkern.locks import renew_in_children
 
 _KEPT_LAUNCHES: Final = 1024
 Meaning = tuple[type[RocmkernError], str]  # the error's class, and the remedy
@@ -41,7 +43,7 @@ LAUNCH_FAILED: Final[Meaning] = (
 FAULT: Final[Meaning] = (MemoryFault, "run it on `emulator:…:checked` to find the access")
 
 
-@frozen
+@define(eq=False)
 class Vendor:
     """A vendor's bindings and what their statuses mean.
 
@@ -51,7 +53,7 @@ class Vendor:
     name: str
     library: str
     remedy: str  # where the library can't be used
-    bindings: Callable[[], Any]
+    load: Callable[[], Any]  # imports the bindings
     calls: dict[str, tuple[Any, ...]]
     errors: dict[str, Meaning]
     not_ready: str
@@ -59,6 +61,27 @@ class Vendor:
     c_modules: dict[str, str]  # where which bindings hold the library's own functions
     launch: CFunction
     select: CFunction
+    _bindings: Any = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        renew_in_children(self)
+
+    def bindings(self) -> Any:
+        """The bindings. Raises DriverUnavailable where they can't be used."""
+        if self._bindings is None:
+            self._bindings = self.load()
+        return self._bindings
+
+    def renew(self) -> None:
+        """In a forked child: a library that was used before the fork waits for ever there, or answers nonsense."""
+        if self._bindings is not None:
+            self.load, self._bindings = self.refuse, None
+
+    def refuse(self, *_: Any) -> NoReturn:
+        raise DriverUnavailable(
+            f"{self.name}: this process was forked from one that uses the {self.library}, which does not work in such "
+            'a child; start it by spawn: multiprocessing.get_context("spawn")'
+        )
 
     def c_function(self, function: CFunction) -> Any:
         """What calls a function with C values; None where these bindings do not show it."""
@@ -72,6 +95,8 @@ class Vendor:
         """
         try:
             status, *values = getattr(self.bindings(), call)(*args)
+        except DriverUnavailable:
+            raise
         except RuntimeError as error:
             raise DriverUnavailable(
                 f"{call}: the {self.library} can't be used ({error}); {self.remedy}, or use an emulator device"
@@ -113,12 +138,14 @@ class VendorDriver(ABC):
     _raw_launch: Any = field(init=False)
     _call: Callable[..., int] = field(init=False)
     _raw_select: Any = field(init=False)
+    _retired: deque[tuple[str, int]] = field(init=False, factory=deque)  # what finalisers left to do, and with what
 
     def __attrs_post_init__(self) -> None:
         self._raw_launch = self.vendor.c_function(self.vendor.launch)
         self._raw_select = self.vendor.c_function(self.vendor.select)
         self._call = self._raw_launch or self._through_bindings
         self._graphs = self._graph_calls()
+        renew_in_children(self)
 
     @abstractmethod
     def _select(self) -> None:
@@ -135,9 +162,28 @@ class VendorDriver(ABC):
         self._pinned.clear()
         self._launches.clear()
         self._graphs.clear()
+        self._retired.clear()
+
+    def retire(self, destroy: str, handle: int) -> None:
+        self._retired.append((destroy, handle))
+
+    def _sweep(self) -> None:
+        """Do what finalisers left to do."""
+        while self._retired:
+            try:
+                destroy, handle = self._retired.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            getattr(self, destroy)(handle)
+
+    def renew(self) -> None:
+        """Nothing of the parent's reaches the library: not what is destroyed, and not what is launched again."""
+        VendorDriver.close(self)
+        self._call = self._raw_select = self.vendor.refuse
 
     def alloc(self, nbytes: int) -> int:
         self._select()
+        self._sweep()
         return int(self._do("alloc", _size(nbytes, "alloc")))
 
     def free(self, address: int) -> None:
@@ -146,13 +192,15 @@ class VendorDriver(ABC):
 
     def alloc_pinned(self, nbytes: int) -> memoryview:
         self._select()
+        self._sweep()
         address = int(self._do("alloc_pinned", _size(nbytes, "alloc_pinned")))
         block = (ctypes.c_ubyte * nbytes).from_address(address)
         self._pinned.add(address, nbytes)
-        weakref.finalize(block, self._free_pinned, address)  # every view and array on the block keeps it alive
+        # Every view and array on the block keeps it alive.
+        weakref.finalize(block, self.retire, "free_pinned", address)
         return memoryview(block).cast("B")
 
-    def _free_pinned(self, address: int) -> None:
+    def free_pinned(self, address: int) -> None:
         if self._pinned.remove(address):
             self._select()
             self._do("free_pinned", address)
@@ -162,6 +210,7 @@ class VendorDriver(ABC):
 
     def memory_info(self) -> tuple[int, int]:
         self._select()
+        self._sweep()
         free, total = self._do("memory_info")
         return int(free), int(total)
 
@@ -175,6 +224,7 @@ class VendorDriver(ABC):
 
     def create_stream(self) -> int:
         self._select()
+        self._sweep()
         return self._keep(self._do("create_stream"))
 
     def destroy_stream(self, stream: int) -> None:
@@ -195,6 +245,7 @@ class VendorDriver(ABC):
 
     def create_event(self) -> int:
         self._select()
+        self._sweep()
         return self._keep(self._do("create_event"))
 
     def destroy_event(self, event: int) -> None:
@@ -206,9 +257,16 @@ class VendorDriver(ABC):
         self._select()
         self._do("record_event", self._objects[event], self._stream(stream))
 
+    def query_stream(self, stream: int) -> bool:
+        held = self._objects.get(stream)
+        return held is None or self._query("query_stream", held)
+
     def query_event(self, event: int) -> bool:
-        (call,) = self.vendor.calls["query_event"]
-        (status,) = getattr(self.vendor.bindings(), call)(self._objects[event])
+        return self._query("query_event", self._objects[event])
+
+    def _query(self, action: str, held: Any) -> bool:
+        (call,) = self.vendor.calls[action]
+        (status,) = getattr(self.vendor.bindings(), call)(held)
         if status.name == self.vendor.not_ready:
             return False
         if status:
@@ -224,9 +282,11 @@ class VendorDriver(ABC):
     def synchronize(self) -> None:
         self._select()
         self._do("synchronize")
+        self._sweep()
 
     def load_module(self, image: bytes) -> int:
         self._select()
+        self._sweep()
         handle = self._keep(self._do("load_module", image))
         self._functions[handle] = []
         return handle
@@ -236,7 +296,8 @@ class VendorDriver(ABC):
         held = self._objects.pop(module, None)
         if held is None:
             return
-        self.synchronize()
+        self._select()
+        self._do("synchronize")
         for function in self._functions.pop(module):
             self._objects.pop(function, None)
         self._do("unload_module", held)
@@ -349,10 +410,17 @@ class VendorDriver(ABC):
         return int(status)
 
     def _ended(self, *_: Any) -> NoReturn:
+        if self._call == self.vendor.refuse:
+            self.vendor.refuse()
         raise ClosedError(f"launch: {self.info.name} is closed, as the process ends; compute before that")
 
     def _stream(self, stream: int) -> Any:
-        return self._objects[stream] if stream else self.null
+        if not stream:
+            return self.null
+        found = self._objects.get(stream)
+        if found is None:
+            raise ClosedError(f"stream of {self.info.name}: it is closed; create another")
+        return found
 
     def _keep(self, thing: Any) -> int:
         """`thing` under its own address."""

@@ -7,13 +7,14 @@ import ctypes
 import mmap
 import os
 import sys
-import threading
 from bisect import bisect_left, bisect_right, insort
+from collections import deque
 from typing import Final, Protocol
 
 from attrs import define, field
 
 from rocmkern.errors import DeviceOutOfMemory, DriverError
+from rocmkern.locks import Lock, renew_in_children
 
 ALIGNMENT: Final = 256
 RESERVED_BYTES: Final = 64 << 30
@@ -69,7 +70,11 @@ class Watcher(Protocol):
 
 @define(eq=False)
 class Arena:
-    """Allocations are aligned to 256 bytes; addresses are the process's own."""
+    """Allocations are aligned to 256 bytes; addresses are the process's own.
+
+    Finalisers free, and the garbage collector runs them in the middle of anything, also where their thread holds the
+    lock. So free() waits for none: what it can't do at once, whoever has the lock does.
+    """
 
     apart: bool = False  # leave gaps between allocations, and use no address twice
     memory: mmap.mmap = field(factory=_reserve_most)
@@ -81,11 +86,13 @@ class Arena:
     _starts: list[int] = field(factory=list)  # of live allocations, sorted
     _sizes: dict[int, int] = field(factory=dict)
     _holes: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted
-    _lock: threading.Lock = field(factory=threading.Lock)
+    _released: deque[int] = field(factory=deque)  # addresses that are still to be freed
+    _lock: Lock = field(factory=lambda: Lock("arena"))
 
     def __attrs_post_init__(self) -> None:
         self.base = self.end = address_of(self.memory)
         self._bytes = memoryview(self.memory)
+        renew_in_children(self)
 
     @property
     def capacity(self) -> int:
@@ -97,22 +104,29 @@ class Arena:
 
     def alloc(self, nbytes: int) -> int:
         """Address of `nbytes` bytes of memory (of one byte where 0)."""
+        try:
+            with self._lock:
+                self._free_released()
+                return self._alloc(nbytes)
+        finally:
+            self._sweep()
+
+    def _alloc(self, nbytes: int) -> int:
         size = self._room(nbytes)
-        with self._lock:
-            address = self._take_hole(size)
-            if address is None:
-                address = self.end
-                if address + size > self.base + self.capacity:
-                    raise DeviceOutOfMemory(
-                        f"alloc: {nbytes} bytes wanted, {self.base + self.capacity - self.end} of {self.capacity} free;"
-                        " free some memory first"
-                    )
-                self.end += size
-            insort(self._starts, address)
-            self._sizes[address] = nbytes
-            for watcher in self.watchers:
-                watcher.allocated(address, nbytes)
-            return address
+        address = self._take_hole(size)
+        if address is None:
+            address = self.end
+            if address + size > self.base + self.capacity:
+                raise DeviceOutOfMemory(
+                    f"alloc: {nbytes} bytes wanted, {self.base + self.capacity - self.end} of {self.capacity} free;"
+                    " free some memory first"
+                )
+            self.end += size
+        insort(self._starts, address)
+        self._sizes[address] = nbytes
+        for watcher in self.watchers:
+            watcher.allocated(address, nbytes)
+        return address
 
     def _room(self, nbytes: int) -> int:
         """What an allocation takes, with the gap behind it."""
@@ -129,11 +143,26 @@ class Arena:
         return start
 
     def free(self, address: int) -> None:
-        """Give an allocation back."""
-        with self._lock:
-            if address not in self._sizes:
-                raise DriverError(f"free: no allocation starts at {address:#x}; {self.describe(address)}")
-            nbytes = self._sizes.pop(address)
+        """Give an allocation back. Waits for no lock."""
+        if address not in self._sizes:
+            raise DriverError(f"free: no allocation starts at {address:#x}; {self.describe(address)}")
+        self._released.append(address)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Free what was released, unless some thread has the lock, which does so when it is done."""
+        while self._released:
+            with self._lock.if_free() as has:
+                if not has:
+                    return
+                self._free_released()
+
+    def _free_released(self) -> None:
+        while self._released:
+            address = self._released.popleft()
+            nbytes = self._sizes.pop(address, None)
+            if nbytes is None:  # released twice
+                continue
             self._starts.remove(address)
             size = self._room(nbytes)
             self._give_back(address, size)
@@ -143,6 +172,22 @@ class Arena:
                 insort(self._freed, (address, nbytes))
             else:
                 self._add_hole(address, size)
+
+    def renew(self) -> None:
+        """In a forked child: what a thread may have left half done follows from the sizes, which it changed in one
+        step.
+        """
+        end, holes = self.base, list[tuple[int, int]]()
+        self._starts = sorted(self._sizes)
+        for start in self._starts:
+            if start > end:
+                holes.append((end, start - end))
+            end = start + self._room(self._sizes[start])
+        if self.apart:
+            self.end = max(self.end, end)
+        else:
+            self.end, self._holes = end, holes
+        self._sweep()
 
     def _give_back(self, address: int, size: int) -> None:
         if size < GIVE_BACK_BYTES:
@@ -178,24 +223,24 @@ class Arena:
 
     def describe(self, address: int) -> str:
         """Where an address lies, for messages."""
-        for start, size in self._freed:
+        for start, size in list(self._freed):
             if start <= address < start + size:
                 return f"it is {address - start} bytes into the {size} bytes at {start:#x} that were freed"
-        if not self._starts:
+        sizes = self._sizes.copy()  # other threads go on
+        starts = sorted(sizes)
+        if not starts:
             return "nothing is allocated"
-        i = bisect_right(self._starts, address)
-        before = self._starts[i - 1] if i else None
-        after = self._starts[i] if i < len(self._starts) else None
-        if before is not None and address < before + self._sizes[before]:
-            return f"it is {address - before} bytes into the allocation of {self._sizes[before]} bytes at {before:#x}"
+        i = bisect_right(starts, address)
+        before = starts[i - 1] if i else None
+        after = starts[i] if i < len(starts) else None
+        if before is not None and address < before + sizes[before]:
+            return f"it is {address - before} bytes into the allocation of {sizes[before]} bytes at {before:#x}"
         near = []
         if before is not None:
-            end = before + self._sizes[before]
+            end = before + sizes[before]
             near.append(
-                (address - end, f"{address - end} bytes past the end of the {self._sizes[before]} bytes at {before:#x}")
+                (address - end, f"{address - end} bytes past the end of the {sizes[before]} bytes at {before:#x}")
             )
         if after is not None:
-            near.append(
-                (after - address, f"{after - address} bytes before the {self._sizes[after]} bytes at {after:#x}")
-            )
+            near.append((after - address, f"{after - address} bytes before the {sizes[after]} bytes at {after:#x}"))
         return f"nearest allocation: it is {min(near)[1]}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +26,8 @@ from rocmkern.emulator.printf import printing
 from rocmkern.emulator.program import Program, warn_of_failures
 from rocmkern.emulator.space import FIRST_QUOTA, Space, Start, Worker
 from rocmkern.emulator.threads import Threads
-from rocmkern.errors import BarrierDeadlock, DriverError, KernelNotFound, KernelTimeout, MemoryFault
+from rocmkern.errors import BarrierDeadlock, ClosedError, DriverError, KernelNotFound, KernelTimeout, MemoryFault
+from rocmkern.locks import Lock
 from rocmkern.targets import TARGETS, strip_features
 
 REMEMBERED_STARTS: Final = 256
@@ -96,6 +96,8 @@ class Loaded:
     """A module on a machine."""
 
     program: Program
+    is_closed: bool = False
+    _users: list[None] = field(factory=list)  # one for each launch that is under way, or waits for its turn
     _watched: dict[Observers, Loaded] = field(factory=dict)
     _entries: dict[str, Entry] = field(factory=dict)  # of kernels that are watched
 
@@ -118,8 +120,26 @@ class Loaded:
         return module._entries.get(name) or module._entries.setdefault(name, module.kernel(name))
 
     def close(self) -> None:
-        """Free the module's memory."""
-        self.program.close()
+        """Begin no more launches, and free the module's memory with the last one. Waits for nothing."""
+        self.is_closed = True  # first: who holds it looks then
+        if not self._users:
+            self.program.close()
+
+    def hold(self) -> None:
+        """Keep the memory until let_go(). Raises ClosedError where it is too late."""
+        self._users.append(None)
+        if self.is_closed:
+            self.let_go()
+            raise ClosedError("launch: the module is closed; load it again")
+
+    def let_go(self) -> None:
+        self._users.pop()
+        if self.is_closed:
+            self.close()
+
+    def renew(self) -> None:
+        """In a forked child: the threads that launched are not there."""
+        self._users.clear()
 
 
 @define(eq=False)
@@ -139,8 +159,8 @@ class Machine:
     pool: Threads = field(init=False)
     _run: Callable[[object], int] | None = None
     _spaces: list[Space] = field(factory=list)
-    _idle: list[Worker] = field(factory=list)
-    _idle_lock: threading.Lock = field(factory=threading.Lock)
+    _idle: list[Worker] = field(factory=list)  # as with spaces, threads take and put in one step
+    _recording: Lock = field(factory=lambda: Lock("records"))  # on what the observers keep of all threads
 
     # No cached_property: with one, attrs makes reading any attribute take several times as long.
     def __attrs_post_init__(self) -> None:
@@ -190,14 +210,30 @@ class Machine:
     def launch(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
         """Run a kernel to its end.
 
-        Raises MemoryFault, KernelTimeout, BarrierDeadlock, UnsupportedInstruction.
+        Raises ClosedError, MemoryFault, KernelTimeout, BarrierDeadlock, UnsupportedInstruction.
         """
+        entry.module.hold()
+        try:
+            self.launch_held(entry, grid, block, shared_bytes, kernarg)
+        finally:
+            entry.module.let_go()
+
+    def launch_held(self, entry: Entry, grid: Dims, block: Dims, shared_bytes: int, kernarg: bytes) -> None:
+        """The same for a module that the caller holds."""
         start = entry.start(self, grid, block, shared_bytes)
         if start is not None:
-            self.begin(entry, start, start.plan.argument_block(kernarg))
+            self._begin(entry, start, start.plan.argument_block(kernarg))
 
     def begin(self, entry: Entry, start: Start, block: bytes) -> None:
         """Run a kernel with these arguments, hidden ones included, to its end; print what it prints."""
+        module = entry.module
+        module.hold()
+        try:
+            self._begin(entry, start, block)
+        finally:
+            module.let_go()
+
+    def _begin(self, entry: Entry, start: Start, block: bytes) -> None:
         if self.like is not None:
             entry = entry.module.watched(entry.kernel.name, self.observers)
             again = entry.start(self, *astuple(start.plan.geometry))
@@ -246,14 +282,17 @@ class Machine:
             self.return_worker(space.worker, start)
 
     def take_worker(self) -> Worker:
-        with self._idle_lock:
-            return self._idle.pop() if self._idle else Worker(self.records)
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Worker(self.records)
 
     def return_worker(self, worker: Worker, start: Start) -> None:
         """Take back what a launch needs no more."""
-        with self._idle_lock:
-            worker.end(start)
-            self._idle.append(worker)
+        if self.records:
+            with self._recording:
+                worker.end(start)
+        self._idle.append(worker)
 
 
 @define(eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from hashlib import blake2b
@@ -23,6 +22,7 @@ from rocmkern.emulator.linking import Function, Image, Memory, address_in_proces
 from rocmkern.emulator.store import Store
 from rocmkern.emulator.threads import whole
 from rocmkern.errors import DriverError
+from rocmkern.locks import Condition, renew_in_children
 
 
 @frozen
@@ -68,7 +68,7 @@ class Native:
 
     _addresses: dict[str, int] = field(factory=dict)
     _memory: Memory = field(factory=Memory)
-    _changed: threading.Condition = field(factory=threading.Condition)  # on all that is here; reentrant
+    _changed: Condition = field(factory=lambda: Condition("native code"))  # on all that is here; reentrant
     _under_way: set[str] = field(factory=set)  # symbols that some thread compiles
     compiled: int = 0  # functions that this process had to compile
 
@@ -77,10 +77,12 @@ class Native:
         name = blake2b((host() + translator_version()).encode(), digest_size=10).hexdigest()
         return Store(DiskCache.named("emulator"), name)
 
-    def forget_threads(self) -> None:
-        """In a forked child: who compiled, or held the lock, is not there."""
+    def __attrs_post_init__(self) -> None:
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: who compiled is not there."""
         self._under_way.clear()
-        self._changed = threading.Condition()
 
     def address(self, symbol: str) -> int | None:
         return self._addresses.get(symbol)
@@ -221,7 +223,6 @@ def module_text(codes: Iterable[Code]) -> str:
 def native() -> Native:
     """The native code of this process."""
     here = Native()
-    os.register_at_fork(after_in_child=here.forget_threads)
     os.register_at_fork(before=hold_llvm, after_in_parent=release_llvm, after_in_child=release_llvm)
     return here
 

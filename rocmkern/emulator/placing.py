@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import struct
 from typing import Final
@@ -28,7 +29,7 @@ class Image:
     base: int = field(init=False)  # what is added to the file's addresses
     text: bytes = field(init=False)  # from the first instruction to the last
     text_address: int = field(init=False)
-    _allocation: int = field(init=False)
+    _allocations: list[int] = field(init=False)  # the only one, until it is freed
     _low: int = field(init=False)
     _segments: list[Segment] = field(init=False)
 
@@ -42,9 +43,10 @@ class Image:
             raise CodeObjectError(f"load: instructions begin at {start:#x}, between two words; build the file anew")
         self._low = min(s.address for s in self._segments) & -PAGE
         nbytes = max(s.address + s.memory_size for s in self._segments) - self._low
-        self._allocation = self.arena.alloc(nbytes + PAGE)
+        allocation = self.arena.alloc(nbytes + PAGE)
+        self._allocations = [allocation]
         try:
-            placed = -(-self._allocation // PAGE) * PAGE
+            placed = -(-allocation // PAGE) * PAGE
             self.base = placed - self._low
             self._fill(self.arena.view(placed, nbytes))
             self._relocate()
@@ -56,7 +58,9 @@ class Image:
             raise
 
     def close(self) -> None:
-        self.arena.free(self._allocation)
+        """Free the memory. Again does nothing, whichever thread asks."""
+        with contextlib.suppress(IndexError):
+            self.arena.free(self._allocations.pop())
 
     def _fill(self, view: memoryview) -> None:
         ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(view)), 0, view.nbytes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
@@ -117,7 +116,6 @@ class Program:
     _expecting: dict[str, bool] = field(factory=dict)  # kernel → whether it expects zeros
     _modes: dict[str, FloatMode] = field(factory=dict)
     _translations: dict[Translated, Translation] = field(factory=dict)
-    _lock: threading.Lock = field(factory=threading.Lock)
 
     def __attrs_post_init__(self) -> None:
         image = self._image = Image(self.code, self.arena) if self.like is None else self.like._image
@@ -128,6 +126,7 @@ class Program:
         self._translations[Translated.USUALLY] = self.translation
 
     def close(self) -> None:
+        """Free the module's memory. Again does nothing."""
         self._image.close()
 
     def require_entry(self, kernel: Kernel) -> None:
@@ -201,11 +200,11 @@ class Program:
     def translation_of(self, kernel: Kernel) -> Translation:
         """The translation that a kernel runs in."""
         translated, one = self.mode(kernel).translated, self.translation
-        with self._lock:
-            return self._translations.get(translated) or self._translations.setdefault(
-                translated,
-                Translation(one.text, one.address, one.isa, one.target, one.library, one.observers, translated),
-            )
+        found = self._translations.get(translated)
+        if found is None:
+            made = Translation(one.text, one.address, one.isa, one.target, one.library, one.observers, translated)
+            found = self._translations.setdefault(translated, made)  # another thread's, where it was quicker
+        return found
 
     def entry(self, kernel: Kernel, wave_size: int) -> int:
         """Address of the first operation of a kernel."""

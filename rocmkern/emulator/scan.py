@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from rocmkern.emulator.meaning import row_of
 from rocmkern.emulator.meaning.hardware import MODE, hardware_field
 from rocmkern.emulator.mode import FLOAT_BITS
 from rocmkern.errors import UnsupportedInstruction
+from rocmkern.locks import lazy
 
 FLOAT_ADDS: Final = ("global_atomic_add_f", "global_atomic_pk_add", "buffer_atomic_add_f", "buffer_atomic_pk_add")
 SOPP: Final = 0b101111111  # leading bits of the instructions that steer the wave
@@ -40,11 +41,11 @@ class Words:
     start: int
     end: int
 
-    @cached_property
+    @lazy
     def words(self) -> NDArray[np.uint32]:
         return np.frombuffer(self.text, "<u4", (self.end - self.start) // 4, self.start)
 
-    @cached_property
+    @lazy
     def scalars(self) -> NDArray[np.intp]:
         """Where scalar instructions of one or no source may begin."""
         return np.flatnonzero(self.words >> 28 == SOPK)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -23,6 +22,7 @@ from rocmkern.emulator.observers.seam import Observers
 from rocmkern.emulator.pieces import NoMeaning, Piece, Pieces, pieces
 from rocmkern.emulator.snapshot import Run, Snapshot, words_of
 from rocmkern.errors import KernelAborted, UnsupportedInstruction
+from rocmkern.locks import ReentrantLock
 
 LEADS: Final = 1  # a block begins here
 WRITTEN: Final = 2  # its operation is there
@@ -54,7 +54,7 @@ class Translation:
     table: ctypes.Array[ctypes.c_uint64] = field(init=False)  # of each dword of code: its operation, or 0
     runs: list[Run] = field(factory=list)  # what was translated
     units: dict[int, int] = field(factory=dict)  # block → compiled code that takes over where it begins
-    lock: threading.RLock = field(factory=threading.RLock)
+    lock: ReentrantLock = field(factory=lambda: ReentrantLock("translation"))
     _marks: bytearray = field(init=False)
     _awaited: dict[int, list[int]] = field(factory=dict)  # untranslated place → operations that shall go on there
     _rooms: list[ctypes.Array[ctypes.c_char]] = field(factory=list)

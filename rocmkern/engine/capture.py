@@ -16,7 +16,7 @@ from attrs import define, field
 
 from rocmkern.drivers.protocol import CopyStep, Dims, FillStep, GraphStep, KernelStep
 from rocmkern.engine.checks import NOWHERE, STATUS_BYTES, STATUS_WORDS, Check, answers_at_once
-from rocmkern.errors import GraphError
+from rocmkern.errors import GraphError, RocmkernError, together
 from rocmkern.runtime import Device, DeviceMemory, Function, Stream
 from rocmkern.runtime.capturing import Owned, place, recording
 from rocmkern.runtime.pool import MemoryPool
@@ -204,7 +204,7 @@ class Capture:
         pool, self._pool, self.verdicts = self._pool, None, None
         if pool is not None:
             pool.keeps = False
-            pool.trim()
+            pool.give_back()
 
     def _add(self, work: Kernel | Copy | Fill, owned: Sequence[Owned]) -> None:
         spots = []
@@ -228,6 +228,7 @@ class Verdicts:
     device: Device
     _checks: list[Check] = field(init=False, factory=list)
     _memory: list[DeviceMemory] = field(init=False, factory=list)
+    _is_deferred: bool = field(init=False, default=False)
 
     def answer(self, check: Check) -> int:
         """The address for the answer of one check."""
@@ -245,10 +246,31 @@ class Verdicts:
         if stream is None and answers_at_once(self.device):
             self.settle()
         else:
+            self._defer()
+
+    def _defer(self) -> None:
+        if not self._is_deferred:
+            self._is_deferred = True
             self.device.defer(self.settle)
 
     def settle(self) -> None:
-        """Raises the error of the first check that found one, after the device's work so far."""
+        """Raises the error of the first check that found one, which tells those of the others, after the device's work
+        so far.
+        """
+        if self._is_deferred:
+            self._is_deferred = False
+            self.device.undefer(self.settle)
+        try:
+            errors = self._read()
+        except BaseException:
+            self._defer()
+            raise
+        if errors:
+            raise together(errors)
+
+    def _read(self) -> list[RocmkernError]:
+        """What was found."""
+        errors, answered = list[RocmkernError](), list[DeviceMemory]()
         for number, memory in enumerate(self._memory):
             checks = self._checks[number * _ANSWERS :][:_ANSWERS]
             copy = bytearray(STATUS_BYTES * len(checks))
@@ -256,8 +278,9 @@ class Verdicts:
             words = memoryview(copy).cast("Q")
             if all(words[at] == NOWHERE for at in range(0, len(words), STATUS_WORDS)):
                 continue
-            memory.fill(0xFF)
+            answered.append(memory)
             told = (check.error(bytes(copy[STATUS_BYTES * i :][:STATUS_BYTES])) for i, check in enumerate(checks))
-            error = next((e for e in told if e is not None), None)
-            if error is not None:
-                raise error
+            errors += [error for error in told if error is not None]
+        for memory in answered:
+            memory.fill(0xFF)
+        return errors

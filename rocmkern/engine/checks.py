@@ -9,14 +9,15 @@ or leaves its memory for such a matrix, so what was launched in between did no h
 from __future__ import annotations
 
 import atexit
-import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from attrs import define, field
 
 from rocmkern.drivers.protocol import Driver
-from rocmkern.errors import RocmkernError
+from rocmkern.errors import RocmkernError, together
+from rocmkern.locks import Lock, ReentrantLock, renew_in_children
 from rocmkern.runtime import Device, DeviceMemory
 
 STATUS_WORDS: Final = 4
@@ -35,54 +36,72 @@ class Check(Protocol):
 
 @define(eq=False)
 class Answers:
-    """Where the checks of one device answer."""
+    """Where the checks of one device answer. A check is pending until its answer was read, whatever fails meanwhile."""
 
     memory: DeviceMemory
     seen: memoryview | None  # the memory itself, in words, where the host need not wait
     _first: int = field(init=False)  # address of the first answer
-    _lock: threading.RLock = field(init=False, factory=threading.RLock)  # held while a check is launched or read
+    _lock: ReentrantLock = field(init=False, factory=lambda: ReentrantLock("answers"))  # on launching and reading
     _under_way: int = field(init=False, default=0)  # launches still to come that have slots
-    _checks: list[Check] = field(init=False, factory=list)
+    _checks: list[Check] = field(init=False, factory=list)  # that are pending
 
     def __attrs_post_init__(self) -> None:
         self._first = self.memory.address
+        renew_in_children(self)
 
     def __enter__(self) -> Answers:
         """Within, no other thread gets slots or reads them."""
-        self._lock.acquire()
+        self._lock.__enter__()
         self._under_way += 1
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._under_way -= 1
-        self._lock.release()
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        """An error tells what the checks found that the host knows of."""
+        try:
+            self._under_way -= 1
+            if error is not None and self.seen is not None and not self._under_way:
+                together([error, *self._read()])
+        finally:
+            self._lock.__exit__()
 
-    def slots(self, checks: Sequence[Check], device: Device) -> list[int]:
+    def renew(self) -> None:
+        """In a forked child: what other threads launched is none of its work."""
+        self._under_way = 0
+        if self.seen is not None:
+            self._checks = []
+            self.seen[:] = memoryview(b"\xff" * self.seen.nbytes).cast("Q")
+
+    def slots(self, checks: Sequence[Check]) -> list[int]:
         """The addresses for the answers of the next launch. Raises what earlier ones found where all are taken."""
         if len(self._checks) + len(checks) > _SLOTS and self._under_way == 1:
-            self._read()
-        if not self._checks and self.seen is None:
-            device.defer(self.settle)
+            self._raise_found()
         taken = len(self._checks)
         self._checks += checks
         return [self._first + STATUS_BYTES * number for number in range(taken, taken + len(checks))]
 
     def read_at_once(self) -> None:
-        """Raises the error of the first check that found one, if the host need not wait to know."""
+        """Raises what the checks found, if the host need not wait to know."""
         if self.seen is not None:
-            self._read()
+            self._raise_found()
 
     def settle(self) -> None:
-        """Raises the error of the first check that found one, after the device's work so far."""
-        with self._lock:
-            self._read()
+        """Raises what the checks found, after the device's work so far."""
+        if self._checks:
+            with self._lock:
+                self._raise_found()
 
-    def _read(self) -> None:
-        checks = self._checks
+    def _raise_found(self) -> None:
+        """Raises the error of the first check that found one, which tells those of the others."""
+        errors = self._read()
+        if errors:
+            raise together(errors)
+
+    def _read(self) -> list[RocmkernError]:
+        """What was found; nothing is pending from then on."""
+        checks, words = self._checks, self.seen
         if not checks:
-            return
-        self._checks = []
-        words, length = self.seen, STATUS_WORDS * len(checks)
+            return []
+        length = STATUS_WORDS * len(checks)
         if words is None:
             copy = bytearray(8 * length)
             self.memory.driver.copy_to_host(memoryview(copy), self._first, 0)
@@ -91,32 +110,42 @@ class Answers:
             if words[first] != NOWHERE:
                 break
         else:
-            return
+            self._checks = []
+            return []
         answers = words[:length].tobytes()
-        errors = (check.error(answers[STATUS_BYTES * i :][:STATUS_BYTES]) for i, check in enumerate(checks))
-        error = next((e for e in errors if e is not None), None)
-        if error is not None:
-            self.memory.fill(0xFF)
-            raise error
+        told = (check.error(answers[STATUS_BYTES * i :][:STATUS_BYTES]) for i, check in enumerate(checks))
+        errors = [error for error in told if error is not None]
+        self.memory.fill(0xFF)
+        self._checks = []
+        return errors
 
 
 _answers: Final[dict[Driver, Answers]] = {}
-_making: Final = threading.Lock()
+_making: Final = Lock("making answers")
 atexit.register(_answers.clear)  # memory goes back while the drivers still work
 
 
 def answers_of(device: Device) -> Answers:
     """The slots of a device."""
-    found = _answers.get(device.driver)
+    driver = device.driver
+    found = _answers.get(driver)
     if found is None:
         with _making:
-            found = _answers.get(device.driver)
+            found = _answers.get(driver)
             if found is None:
                 memory = device.alloc(STATUS_BYTES * (_SLOTS + _MORE_SLOTS))
                 memory.fill(0xFF)
                 seen = memory.view().cast("Q") if answers_at_once(device) else None
-                found = _answers[device.driver] = Answers(memory, seen)
+                found = Answers(memory, seen)
+                device.defer(partial(_settle, driver))
+                _answers[driver] = found
     return found
+
+
+def _settle(driver: Driver) -> None:
+    answers = _answers.get(driver)
+    if answers is not None:
+        answers.settle()
 
 
 def answers_at_once(device: Device) -> bool:

@@ -7,8 +7,9 @@ driver in one call, so the host's time does not grow with their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from attrs import define, field
 
@@ -146,20 +147,24 @@ class Graph(Closing):
         """Ends the use of the graph, when its launches are done. Its results keep their memory."""
         if self._state == "being captured":
             raise GraphError("close: the graph is being captured; leave the capture first")
+        self._ended()()
+
+    def _ended(self) -> Callable[[], None]:
+        """What is left to do when it is closed."""
         self._state = "closed"
-        for stream in self._streams:
-            if not stream.is_closed:
-                stream.synchronize()
-        self._streams.clear()
-        device, handle, self._handle = self._captured.device, self._handle, 0
-        if device is not None and handle:
-            device._driver.destroy_graph(handle)
-        self._captured.release()
-        self._modules.clear()
+        handle, self._handle = self._handle, 0
+        return partial(_end, self._captured, self._streams, handle, self._modules)
 
     def __del__(self) -> None:
-        if getattr(self, "_state", "closed") == "captured":
-            self.close()
+        if getattr(self, "_state", "closed") != "captured" or self._captured.device is None:
+            return
+        if self._streams:
+            self._captured.device.leave(self._ended())
+            return
+        handle, self._handle = self._handle, 0
+        if handle:
+            self._captured.device._driver.retire("destroy_graph", handle)
+        self._ended()()
 
     def _require_captured(self, operation: str) -> None:
         if self._state == "closed":
@@ -170,3 +175,17 @@ class Graph(Closing):
     def __repr__(self) -> str:
         where = "" if self._captured.device is None else f" on {self._captured.device.name}"
         return f"Graph({self._state}, {len(self)} steps{where})"
+
+
+def _end(captured: Capture, streams: set[Stream], handle: int, modules: set[Module]) -> None:
+    """Gives back what a graph holds, when its launches are done."""
+    try:
+        for stream in streams:
+            if not stream.is_closed:
+                stream.synchronize()
+    finally:
+        streams.clear()
+        if captured.device is not None and handle:
+            captured.device._driver.destroy_graph(handle)
+        captured.release()
+        modules.clear()

@@ -202,7 +202,7 @@ class Plan:
                     addresses.append(memory.live_address)
                 if checks:
                     with answers_of(device) as answers:
-                        addresses += answers.slots(checks, device)
+                        addresses += answers.slots(checks)
                         memories += [None] * len(checks)
                         step(device, [addresses[number] + offset for number, offset in sources])
                         answers.read_at_once()

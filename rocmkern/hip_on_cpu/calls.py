@@ -22,6 +22,7 @@ from rocmkern.hip_on_cpu import images
 from rocmkern.hip_on_cpu.arguments import from_block, from_pointers, put
 from rocmkern.hip_on_cpu.binding import INVALID_DEVICE, INVALID_VALUE, NOT_READY, Status
 from rocmkern.hip_on_cpu.graph_calls import GraphCalls
+from rocmkern.locks import Lock
 from rocmkern.runtime.function import check_geometry
 
 VERSION: Final = 60400000
@@ -75,7 +76,7 @@ class Calls(GraphCalls):
     library: ctypes.CDLL
     drivers: list[EmulatorDriver] = field(init=False)
     _current: threading.local = field(init=False, factory=threading.local)
-    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _lock: Lock = field(init=False, factory=lambda: Lock("calls"))
     _allocations: dict[int, Allocation] = field(init=False, factory=dict)
     _starts: list[int] = field(init=False, factory=list)  # of the allocations, in order
     _owned: dict[int, Any] = field(init=False, factory=dict)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from attrs import frozen
+
+from rocmkern.locks import lazy
 
 Field = tuple[str, str, int]  # name, NumPy type, how many
 
@@ -21,21 +22,21 @@ class BlockFormat:
     has_matmul: bool = True
     can_quantize: bool = False
 
-    @cached_property
+    @lazy
     def name(self) -> str:
         return self.symbol.lower()
 
-    @cached_property
+    @lazy
     def struct(self) -> str:
         """The C++ struct; ggml's type has the same name."""
         return self.symbol.upper()
 
-    @cached_property
+    @lazy
     def layout(self) -> np.dtype[Any]:
         """The block as a NumPy structure without padding."""
         return np.dtype([(name, kind, (count,)) if count > 1 else (name, kind) for name, kind, count in self.fields])
 
-    @cached_property
+    @lazy
     def nbytes(self) -> int:
         return self.layout.itemsize
 

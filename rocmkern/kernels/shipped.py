@@ -7,7 +7,6 @@ declarations than those beside it is refused: its kernels would give wrong value
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ from rocmkern import targets
 from rocmkern.codeobject import BundleEntry, bundler, read_bundle
 from rocmkern.errors import CodeObjectError, StaleCodeObject
 from rocmkern.kernels import compile_flags, families, files, sources
+from rocmkern.locks import file_locked
 from rocmkern.paths import write_whole
 
 _PTX_NOTE: Final = b"// made of "
@@ -124,7 +124,7 @@ def add(family: str, target: str, built: bytes, origin: Origin) -> None:
         write_whole(where, built + _PTX_NOTE + json.dumps(asdict(origin)).encode() + b"\n")
         return
     files.code_objects().mkdir(exist_ok=True)
-    with _locked():
+    with _opened(files.code_objects()) as folder, file_locked(folder):
         before, held, images = _whole(path(family))
         origins = {name: asdict(piece.origin) for name, piece in held.items() if piece.origin is not None}
         note = json.dumps(dict(sorted((origins | {target: asdict(origin)}).items()))).encode()
@@ -142,12 +142,10 @@ def _whole(where: Path) -> tuple[bytes, dict[str, Piece], dict[str, bytes]]:
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
-    """One process at a time; the system lets go of the lock when its owner dies."""
-    descriptor = os.open(files.code_objects(), os.O_RDONLY)
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -96,7 +96,7 @@ def checked(device: Device, check: Check, launch: Callable[[int], Launched]) -> 
     if recorder is not None:
         return launch(recorder.answer(check))
     with answers_of(device) as answers:
-        (answer,) = answers.slots([check], device)
+        (answer,) = answers.slots([check])
         launched = launch(answer)
         answers.read_at_once()
     return launched

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
@@ -16,6 +15,7 @@ from rocmkern.errors import DTypeError, ScalarRangeError, ShapeError
 from rocmkern.kernels.catalogue import bits_type
 from rocmkern.kernels.families.random import FLOATS
 from rocmkern.layout import normal_axis, normal_integer, normal_shape
+from rocmkern.locks import Lock
 from rocmkern.ops import distributions
 from rocmkern.ops.creation import arange
 from rocmkern.ops.elementwise import as_tensor, real_float, same_device
@@ -52,7 +52,7 @@ class Generator:
         self._place(int(key[0]), int(key[1]), 1, open_device(device))
 
     def _place(self, key0: int, key1: int, counter: int, device: Device) -> None:
-        self.device, self._key, self._counter, self._lock = device, (key0, key1), counter, threading.Lock()
+        self.device, self._key, self._counter, self._lock = device, (key0, key1), counter, Lock("generator")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (*self._key, self._counter, self.device.info.name)

@@ -24,7 +24,7 @@ _CHECKS: Final[WeakKeyDictionary[Driver, DeferredChecks]] = WeakKeyDictionary()
 def _pool_of(driver: Driver) -> MemoryPool:
     pool = _POOLS.get(driver)
     if pool is None:
-        pool = _POOLS.setdefault(driver, MemoryPool(driver.alloc, driver.free, keeps=not driver.info.checked))
+        pool = _POOLS.setdefault(driver, MemoryPool(driver, driver.alloc, driver.free, not driver.info.checked))
     return pool
 
 
@@ -86,14 +86,25 @@ class Device(Closing):
     def synchronize(self) -> None:
         """Waits for all work on the device, and raises what went wrong in it."""
         self.driver.synchronize()
+        self._pool.take_back()
         self._checks.settle()
 
     def defer(self, check: Callable[[], None]) -> None:
-        """Has `check` run by the next call that waits for the device, whose error is then that of `check`."""
+        """Has `check` run by every call from now on that waits for the device, whose error is then that of `check`."""
         self._checks.add(check)
 
+    def undefer(self, check: Callable[[], None]) -> None:
+        """Has `check` run no more."""
+        self._checks.remove(check)
+
+    def leave(self, work: Callable[[], None]) -> None:
+        """Has a finaliser's work done by the next call that waits for the device: a finaliser waits for nothing."""
+        self._checks.leave(work)
+
     def settle(self) -> None:
-        """Runs the deferred checks, as every call does that hands results to the host."""
+        """Runs the deferred checks, as every call does that hands results to the host. Raises the first error, which
+        tells the others.
+        """
         self._checks.settle()
 
     def memory_info(self) -> tuple[int, int]:
@@ -114,7 +125,10 @@ class Device(Closing):
             sizes[address] = nbytes
             return address
 
-        return MemoryPool(alloc, lambda address: shelves[sizes.pop(address)].put(address), keeps=True)
+        def free(address: int) -> None:
+            shelves[sizes.pop(address)].put(address)
+
+        return MemoryPool(self.driver, alloc, free, True, self._pool._left)
 
     def trim(self) -> int:
         """Returns the memory that the pool keeps to the driver; how many bytes that were."""

@@ -34,7 +34,7 @@ class DeviceMemory(Closing):
     driver: Driver
     live_address: int  # 0 once freed: no block is at 0
     _shelf: Shelf
-    _streams: set[Stream] | None
+    _streams: set[int] | None
 
     # Not made by attrs: every operation passes here, and a second call costs.
     def __init__(self, device: Device, nbytes: int) -> None:
@@ -143,18 +143,20 @@ class DeviceMemory(Closing):
         """Notes work on `stream` that this memory must outlive."""
         if self._streams is None:
             self._streams = set()
-        self._streams.add(stream)
+        self._streams.add(stream._handle)  # closing one ends its work
 
     def close(self) -> None:
-        """Frees the memory; again does nothing."""
+        """Frees the memory, for others once the work on its streams is done; again does nothing."""
         address, self.live_address = self.live_address, 0
-        if not address:
-            return
-        if self._streams is not None:
-            for stream in self._streams:
-                if not stream.is_closed:
-                    stream.synchronize()
-        self._shelf.put(address)
+        if address:
+            self._give_back(address)
+
+    def _give_back(self, address: int) -> None:
+        shelf = self._shelf
+        if self._streams is None:
+            shelf.put(address)
+        else:
+            shelf.pool.leave(shelf, address, self._streams)
 
     def _on(self, stream: Stream | None) -> int:
         if stream is None:
@@ -181,7 +183,7 @@ class DeviceMemory(Closing):
         if address and self._streams is None:
             self._shelf.put(address)
         elif address:
-            self.close()
+            self._give_back(address)
 
     def __repr__(self) -> str:
         state = f"at {self.live_address:#x}" if self.live_address else "freed"

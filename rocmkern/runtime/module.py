@@ -41,7 +41,7 @@ class Module(Closing):
             )
         driver = self.device.driver
         self._handle = driver.load_module(self.code_object.image)
-        self._finalizer = weakref.finalize(self, driver.unload_module, self._handle)
+        self._finalizer = weakref.finalize(self, driver.retire, "unload_module", self._handle)
 
     @staticmethod
     def load(path: str | os.PathLike[str], device: DeviceLike = None, *, most_bytes: int = MOST_BYTES) -> Module:
@@ -103,7 +103,8 @@ class Module(Closing):
     def close(self) -> None:
         """Unloads the code. Again does nothing."""
         self.is_closed = True
-        self._finalizer()
+        if self._finalizer.detach():
+            self.device._driver.unload_module(self._handle)
 
     def __repr__(self) -> str:
         return f"Module({self.name}: {len(self.kernels)} kernels for {self.code_object.target} on {self.device.name})"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
 from attrs import define, field, frozen
 
+from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import DeviceOutOfMemory
 
 _SMALL_BYTES: Final = 512
@@ -53,7 +56,7 @@ class Shelf:
         try:
             address = self.blocks.pop()
         except IndexError:  # there was none, or another thread took the last one
-            address = pool.allocated(self.size)
+            address = pool.block(self)
         pool.allocations += 1
         used = pool.used = pool.used + self.size
         if used > pool.peak:
@@ -74,6 +77,7 @@ class Shelf:
 class MemoryPool:
     """Free blocks by size."""
 
+    driver: Driver
     alloc: Callable[[int], int]
     free: Callable[[int], None]
     keeps: bool  # False: every release goes to the driver at once, so that a checked emulator sees it
@@ -82,22 +86,56 @@ class MemoryPool:
     peak: int = field(init=False, default=0)
     allocations: int = field(init=False, default=0)
     _driver_allocations: int = field(init=False, default=0)
+    _left: deque[tuple[Shelf, int, set[int]]] = field(factory=deque)  # blocks that streams may still use
 
     def __attrs_post_init__(self) -> None:
         self.shelves = Shelves(self)
 
-    def allocated(self, size: int) -> int:
-        """A new block of the driver's."""
+    def block(self, shelf: Shelf) -> int:
+        """A block for a shelf that has none."""
+        if self._left:
+            self.take_back()
+            with suppress(IndexError):
+                return shelf.blocks.pop()
         self._driver_allocations += 1
+        size = max(shelf.size, 1)
         try:
-            return self.alloc(max(size, 1))
+            return self.alloc(size)
         except DeviceOutOfMemory:
             if not self.trim():
                 raise
             return self.alloc(size)
 
+    def leave(self, shelf: Shelf, address: int, streams: Iterable[int]) -> None:
+        """Take a block back once these streams have done their work. Waits for nothing, as a finaliser must not."""
+        self._left.append((shelf, address, set(streams)))
+
+    def take_back(self) -> None:
+        """Take back the blocks that were left and that no stream uses any longer."""
+        for _ in range(len(self._left)):
+            try:
+                left = shelf, address, streams = self._left.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                is_done = all(map(self.driver.query_stream, streams))
+            except BaseException:
+                self._left.append(left)
+                raise
+            if is_done:
+                shelf.put(address)
+            else:
+                self._left.append(left)
+
     def trim(self) -> int:
-        """Gives all free blocks back to the driver; returns their bytes."""
+        """Gives all free blocks back to the driver, those that were left too; returns their bytes."""
+        if self._left:
+            self.driver.synchronize()
+            self.take_back()
+        return self.give_back()
+
+    def give_back(self) -> int:
+        """The same for the free blocks alone. Waits for nothing."""
         total = 0
         for shelf in self.shelves.all():
             while shelf.blocks:

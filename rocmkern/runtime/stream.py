@@ -20,6 +20,7 @@ class _Made(Closing):
     """What a driver makes and destroys, known by its handle."""
 
     _user: ClassVar[str] = "work"  # which must be of the same device
+    _destroy: ClassVar[str]  # the driver's method
 
     device: Device
     _handle: int = field(init=False)
@@ -50,7 +51,12 @@ class _Made(Closing):
 
     def close(self) -> None:
         """Destroys it, a stream when its work is done. Again does nothing."""
-        self._finalizer()
+        if self._finalizer.detach():
+            getattr(self.device._driver, self._destroy)(self._handle)
+
+    def _made(self, handle: int) -> None:
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, self.device._driver.retire, self._destroy, handle)
 
     def __repr__(self) -> str:
         state = f"{self._handle:#x}" if self._finalizer.alive else "closed"
@@ -63,10 +69,10 @@ class Stream(_Made):
     the device, and they wait for it.
     """
 
+    _destroy = "destroy_stream"
+
     def __attrs_post_init__(self) -> None:
-        driver = self.device.driver
-        self._handle = driver.create_stream()
-        self._finalizer = weakref.finalize(self, driver.destroy_stream, self._handle)
+        self._made(self.device.driver.create_stream())
 
     def synchronize(self) -> None:
         """Waits until all work is done, and raises what went wrong in it."""
@@ -97,12 +103,10 @@ def stream_handle(stream: Stream | None, driver: Driver) -> int:
 class Event(_Made):
     """A point in a stream. `end - start` of two finished events is the time between them in milliseconds."""
 
-    _user = "stream"
+    _user, _destroy = "stream", "destroy_event"
 
     def __attrs_post_init__(self) -> None:
-        driver = self.device.driver
-        self._handle = driver.create_event()
-        self._finalizer = weakref.finalize(self, driver.destroy_event, self._handle)
+        self._made(self.device.driver.create_event())
 
     @property
     def is_done(self) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import rocmkern as rk
+from rocmkern.drivers.emulator import EmulatorDriver
+from rocmkern.drivers.work_queue import Mark
 from rocmkern.engine.operation import forget_plans
-from rocmkern.errors import ClosedError, GraphError, KernelIndexError
+from rocmkern.errors import ClosedError, DriverError, GraphError, KernelIndexError
 from rocmkern.tensor import Foreign, Tensor
 from tests.engine.test_plans import CALLS, Operands, put, tensors
 from tests.samples import ADD, compile_hip
@@ -222,6 +224,7 @@ def test_a_long_chain_holds_little_memory_and_gives_it_back() -> None:
     """What is given back within the capture is taken again; closing returns it, results go when they are dropped."""
     x = rk.ones((1 << 16,))
     gc.collect()
+    x.device.synchronize()  # what graphs used on streams goes back then
     before = x.device.memory_statistics().used_bytes
 
     def chain() -> Tensor:
@@ -241,6 +244,46 @@ def test_a_long_chain_holds_little_memory_and_gives_it_back() -> None:
     del y
     gc.collect()
     assert x.device.memory_statistics().used_bytes == before
+
+
+def test_a_graph_that_is_collected_waits_for_no_stream() -> None:
+    """Its steps run to their end with the memory that they use, which goes back with the next wait."""
+    device = rk.Device("emulator:gfx942")
+    x, stream, gate = rk.ones((500,), device=device), device.create_stream(), Mark()
+    device.synchronize()
+    before = device.memory_statistics().used_bytes
+    graph, y = captured(lambda: (x + 1) * 3)
+    cast(EmulatorDriver, device.driver)._queue(stream.handle).submit(gate.wait)
+    graph.launch(stream)
+    del graph
+    gc.collect()
+    gate.set()
+    stream.synchronize()
+    assert y.tolist() == [6.0] * 500
+    del y
+    assert device.memory_statistics().used_bytes == before
+
+
+def test_checks_of_a_graph_outlast_a_driver_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where their answers can't be read, the next wait tells them, all of them, once."""
+    x, ids = rk.asarray([1.0, 2.0]), rk.asarray([1, 0])
+    graph, _ = captured(lambda: (rk.take(x, ids), rk.one_hot(ids, 2)))
+    ids[...] = rk.asarray([1, 3])
+    stream = x.device.create_stream()
+    graph.launch(stream)
+
+    def fails(*arguments: object) -> None:
+        raise DriverError("copy_to_host: it failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EmulatorDriver, "copy_to_host", fails)
+        with pytest.raises(DriverError, match="it failed"):
+            stream.synchronize()
+    del graph
+    with pytest.raises(IndexError, match="take: index 3") as caught:
+        x.device.synchronize()
+    assert "one_hot: index 3" in "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    x.device.synchronize()
 
 
 def test_operands_live_as_long_as_the_graph() -> None:

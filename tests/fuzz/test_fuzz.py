@@ -102,6 +102,25 @@ def test_waiting_for_a_cpu_is_no_work() -> None:
             assert worked < (time.monotonic() - began) / 2
 
 
+@pytest.mark.parametrize("kind", ["loader", "kernel"])
+def test_workers_run_whatever_their_parent_did(kind: str) -> None:
+    """They are forked from a process that has used the device, and streams of it."""
+    code = f"""
+import rocmkern as rk
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.kinds import KINDS
+device = rk.Device("emulator:gfx942")
+stream, memory = device.create_stream(), device.alloc(64)
+memory.fill(1, stream)
+assert (rk.ones((3,), device=device) + 1).tolist() == [2.0] * 3
+stream.synchronize()
+result = Campaign(KINDS[{kind!r}]("gfx942"), 0, 48).run()
+assert (result.cases, result.findings) == (48, []), result.summary()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_seed_means_the_same_bytes_everywhere(kind: str) -> None:
     """The input of a seed does not depend on what was made before it."""

@@ -17,7 +17,7 @@ from rocmkern.drivers import cuda, hip
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch, with_addresses
 from rocmkern.drivers.vendor import Vendor
-from rocmkern.errors import ClosedError, DeviceNotFound, DriverError, KernelNotFound
+from rocmkern.errors import ClosedError, DeviceNotFound, DriverError, DriverUnavailable, KernelNotFound
 from tests import cuda_double, hip_double, samples
 from tests.doubles import Double
 
@@ -131,6 +131,32 @@ def test_launches_after_the_driver_is_closed(side: Side) -> None:
     assert len(side.double.log(side.launch)) == 2
 
 
+def test_a_forked_child_is_refused(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The libraries do not work there: each call says so at once, and neither calls nor finalisers reach them."""
+    device, function = side.device(), side.store_one()
+    again = function.prepare(bytes(8), (1, 1, 1), (64, 1, 1), (0,))
+    held = [device.alloc(64), device.create_stream(), device.create_event(), device.alloc_pinned(64)]
+    for name in ("load", "_bindings"):
+        monkeypatch.setattr(side.vendor, name, getattr(side.vendor, name))
+    side.double.reset()
+    side.vendor.renew()
+    device.driver.renew()  # type: ignore[attr-defined]
+    for call in (
+        lambda: device.alloc(1 << 20),
+        device.synchronize,
+        lambda: again((1,)),
+        lambda: function.launch_packed(bytes(8), grid=1, block=64),
+        lambda: rk.Module.load_data(side.image, device),
+        lambda: drivers.open(f"{side.kind}:1"),
+    ):
+        with pytest.raises(DriverUnavailable, match=r"this process was forked .* start it by spawn"):
+            call()
+    held.clear()
+    gc.collect()
+    device.driver.close()
+    assert side.double.log() == []
+
+
 @pytest.mark.parametrize("places", [(8,), (8, 16), (0, 24), (24, 8, 32)])
 def test_addresses_lie_where_they_belong(places: tuple[int, ...]) -> None:
     """Side by side or not, and in any order; what is around them stays."""
@@ -187,7 +213,7 @@ def test_only_copies_from_pinned_memory_do_not_wait(side: Side) -> None:
 
 
 def test_pinned_memory_lives_as_long_as_its_arrays(side: Side) -> None:
-    """Closing frees nothing that an array still uses; the last array frees it."""
+    """Closing frees nothing that an array still uses; the next wait frees it after the last array."""
     freed = side.name("free_pinned")
     pinned = side.device().alloc_pinned(64)
     array = pinned.array(np.uint8)
@@ -199,6 +225,7 @@ def test_pinned_memory_lives_as_long_as_its_arrays(side: Side) -> None:
     part[:] = 3
     del part
     gc.collect()
+    side.device().synchronize()
     assert side.double.log(freed) == [freed]
 
 
@@ -245,14 +272,18 @@ def test_driver_names_an_unknown_function(side: Side) -> None:
 
 
 def test_module_is_unloaded_with_its_last_user(side: Side) -> None:
-    """A function keeps its module; without both the module is unloaded, after the device is idle."""
+    """A function keeps its module; without both the next wait unloads it, after the device is idle. No finaliser calls
+    the library.
+    """
     function = side.store_one()
     gc.collect()
     assert side.double.log(side.name("unload_module")) == []
     side.double.reset()
     del function
     gc.collect()
-    assert side.double.log() == [side.name("synchronize"), side.name("unload_module")]
+    assert side.double.log() == []
+    side.device().synchronize()
+    assert side.double.log() == [side.name("synchronize"), side.name("synchronize"), side.name("unload_module")]
 
 
 def test_closed_things_are_errors(side: Side) -> None:

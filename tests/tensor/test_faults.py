@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import rocmkern as rk
+from rocmkern.emulator.machine import Machine
 from rocmkern.engine import checks
 from rocmkern.engine.operation import forget_plans
-from rocmkern.errors import KernelIndexError
+from rocmkern.errors import DriverError, KernelIndexError, KernelTimeout
 from rocmkern.ops import fused
 from rocmkern.runtime.deferred import DeferredChecks
 from tests.hip_double import Double
 from tests.tensor.arrays import opened
+
+
+def notes(error: BaseException) -> str:
+    """What an error tells beside its first message."""
+    lines = [*getattr(error, "__notes__", ()), *str(error).split("\n", 1)[1:]]
+    return "\n".join(lines)
 
 
 @pytest.fixture
@@ -65,19 +74,92 @@ def test_every_wait_raises_it_once(late: rk.Device, wait: str) -> None:
     assert taken.numpy().tolist() == [1.0, 0.0]
 
 
-def test_the_first_of_several_is_raised(late: rk.Device) -> None:
-    """Later checks are read with it and told no more; those that come afterwards are."""
+def test_one_error_tells_all(late: rk.Device) -> None:
+    """That of the first check is raised, its notes tell those of the others; later ones are of the next wait."""
     x = rk.asarray([1.0, 2.0], device=late)
     good, bad, worse = (rk.asarray(i, device=late) for i in ([0, 1], [2], [-7]))
     rk.take(x, good)
     rk.one_hot(bad, 2)
     rk.take(x, worse)
-    with pytest.raises(IndexError, match="one_hot: index 2"):
+    rk.linalg.inv(rk.ones((2, 2), device=late))
+    with pytest.raises(IndexError, match="one_hot: index 2") as caught:
         late.synchronize()
+    told = notes(caught.value)
+    assert "and KernelIndexError: take: index -7" in told and "and LinAlgError: inv: the matrix" in told
     late.synchronize()
     rk.take(x, worse)
     with pytest.raises(IndexError, match="take: index -7"):
         late.synchronize()
+
+
+def test_the_slots_may_be_filled_by_what_is_found(late: rk.Device) -> None:
+    """Of as many checks as there is room for each is told."""
+    x, bad = rk.asarray([1.0], device=late), [rk.asarray([i + 1], device=late) for i in range(256)]
+    late.synchronize()
+    for ids in bad:
+        rk.take(x, ids)
+    with pytest.raises(IndexError, match="take: index 1 ") as caught:
+        late.synchronize()
+    assert all(f"take: index {i + 1} " in notes(caught.value) for i in range(1, 256))
+
+
+@pytest.mark.parametrize("failing", ["copy_to_host", "fill"])
+def test_checks_outlast_a_driver_that_fails(late: rk.Device, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    """Where their answers can't be read, or cleared, the next wait tells them."""
+    x, bad = rk.asarray([1.0], device=late), rk.asarray([3], device=late)
+    late.synchronize()
+    rk.take(x, bad)
+
+    def fails(*arguments: object) -> None:
+        raise DriverError(f"{failing}: it failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(late.driver), failing, fails)
+        for _ in range(2):
+            with pytest.raises(DriverError, match="it failed"):
+                late.synchronize()
+    with pytest.raises(IndexError, match="take: index 3"):
+        late.synchronize()
+    late.synchronize()
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_checks_outlast_the_memory(late: rk.Device, is_closed: bool) -> None:
+    """Of all that the launch read and wrote, on a stream too: freeing it, closed or collected, takes no error away."""
+    x, bad, stream = rk.asarray([1.0], device=late), rk.asarray([3], device=late), late.create_stream()
+    taken = rk.take(x, bad)
+    held = [t.memory for t in (x, bad, taken)]
+    for memory in held:
+        memory.used_on(stream)
+    if is_closed:
+        for memory in held:
+            memory.close()
+        stream.close()
+    del x, bad, taken, held, memory, stream
+    gc.collect()
+    for _ in range(8):
+        late.alloc(512)
+    late.trim()
+    with pytest.raises(IndexError, match="take: index 3"):
+        late.synchronize()
+
+
+def test_a_launch_that_fails_tells_what_its_checks_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the emulator, whose answers are there at once: the error of the launch has them as notes."""
+    device = opened("emulator:gfx942")
+    x, bad = rk.asarray([1.0], device=device), rk.asarray([3], device=device)
+    launch = Machine._begin
+
+    def fails(*arguments: Any) -> None:
+        launch(*arguments)
+        raise KernelTimeout("launch: it took too long")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Machine, "_begin", fails)
+        with pytest.raises(KernelTimeout, match="it took too long") as caught:
+            rk.take(x, bad)
+    assert "and KernelIndexError: take: index 3" in notes(caught.value)
+    rk.take(x, rk.asarray([0], device=device))
 
 
 def test_nothing_is_written_in_between(late: rk.Device) -> None:
@@ -185,22 +267,19 @@ def test_hip_is_not_waited_for(double: Double) -> None:
     assert taken.numpy().shape == (2,)
 
 
-def test_checks_are_run_once_in_order() -> None:
-    """settle() runs what was added before, the same check once; an error leaves the rest."""
+def test_checks_are_run_in_order_by_every_wait() -> None:
+    """settle() runs all that were added: the first error is raised and tells the others."""
     done: list[str] = []
 
-    def fails() -> None:
-        done.append("fails")
-        raise IndexError("first")
-
-    def works() -> None:
-        done.append("works")
+    def fails(name: str) -> None:
+        done.append(name)
+        raise IndexError(name)
 
     checks = DeferredChecks()
-    for check in (fails, works, works, fails):
+    for check in (partial(fails, "first"), partial(done.append, "works"), partial(fails, "second")):
         checks.add(check)
-    with pytest.raises(IndexError, match="first"):
-        checks.settle()
-    checks.settle()
-    checks.settle()
-    assert done == ["fails", "works"]
+    for _ in range(2):
+        with pytest.raises(IndexError, match="first") as caught:
+            checks.settle()
+        assert notes(caught.value) == "and IndexError: second"
+    assert done == ["first", "works", "second"] * 2

@@ -32,7 +32,6 @@ Units:
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Final, Literal, Protocol, TypeVar
 
 from attrs import field, frozen
@@ -40,6 +39,7 @@ from attrs import field, frozen
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import PLAIN, Inst, Mods
 from rocmkern.emulator.mode import Mode
+from rocmkern.locks import lazy
 
 Unit = Literal[
     "valu", "lanes", "salu", "nop", "sleep", "end", "barrier", "branch", "memory", "state", "count", "untranslated",
@@ -202,7 +202,7 @@ class Row:
     access: Access | None = None
     fault: Fault | None = None
 
-    @cached_property
+    @lazy
     def explicit(self) -> tuple[str, ...]:
         """Types of the sources that are operands, in order."""
         return tuple(t for t in self.sources if t not in IMPLICIT and not t.startswith("^"))
