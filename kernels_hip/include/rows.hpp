@@ -264,22 +264,32 @@ RK_DEVICE void reduce_rows(const Rows<T> &rows, typename Op::Out *dst) {
 }
 
 // Each row in parts of `part` elements: parts[row * parts_per_row + p], a state each. The last part may be shorter.
+// Teams side by side take parts of one row where its elements are adjacent. Where they are not, rows are: then teams side
+// by side take the same part of neighbouring rows.
 template <typename Op, typename T>
 RK_DEVICE void reduce_parts(const Rows<T> &rows, u64 part, typename Op::State *parts) {
     using State = typename Op::State;
     const bool small = rows.numel <= 0xffffffffu && part <= 0xffffffffu;  // then there are not more parts either
     const u64 per_row = rows.cols == 0 ? 0 : divide(rows.cols - 1, part, small) + 1;
-    const u64 count = rows.count() * per_row;
-    const auto done = [&](u64 item, const State &state) { parts[item] = state; };
+    const u64 lines = rows.count();
+    const u64 count = lines * per_row;
     struct Part {
         u64 row;
+        u64 number;
         u64 begin;
         u64 end;
     };
     const auto part_of = [&](u64 item) {
-        const u64 row = divide(item, per_row, small);
-        const u64 begin = (item - row * per_row) * part;
-        return Part{row, begin, begin + part < rows.cols ? begin + part : rows.cols};
+        const u64 slow = divide(item, rows.contiguous ? per_row : lines, small);
+        const u64 fast = item - slow * (rows.contiguous ? per_row : lines);
+        const u64 row = rows.contiguous ? slow : fast;
+        const u64 number = rows.contiguous ? fast : slow;
+        const u64 begin = number * part;
+        return Part{row, number, begin, begin + part < rows.cols ? begin + part : rows.cols};
+    };
+    const auto done = [&](u64 item, const State &state) {
+        const Part at = part_of(item);
+        parts[at.row * per_row + at.number] = state;
     };
     if (rows.are_whole_packs(part < rows.cols ? part : rows.cols) && part % Rows<T>::width == 0) {
         reduce_items<Op>(

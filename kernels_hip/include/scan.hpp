@@ -88,13 +88,15 @@ RK_DEVICE void scan_rows(u64 left, u64 n, u64 part, const typename Op::State *ca
     }
 }
 
-// right > 1: a thread scans a column; neighbours read neighbouring columns.
+// right > 1: a thread scans a column, whatever the shape of its block; neighbours read neighbouring columns.
 template <typename Op, typename T>
 RK_DEVICE void scan_columns(u64 left, u64 n, u64 right, u64 part, const typename Op::State *carry, const T *src,
                             T *dst) {
     const u64 parts = divide(n + part - 1, part);
+    const u64 threads = static_cast<u64>(grid_x()) * block_threads();
 #pragma unroll 1
-    for (u64 item = global_thread(); item < left * parts * right; item += global_threads()) {
+    for (u64 item = static_cast<u64>(block_x()) * block_threads() + block_thread(); item < left * parts * right;
+         item += threads) {
         const u64 outer = divide(item, right);
         const u64 column = item - outer * right;
         const u64 l = divide(outer, parts);

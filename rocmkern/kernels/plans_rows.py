@@ -20,7 +20,7 @@ ROUNDS: Final = 8  # that splitting aims at
 SHORTEST_PART_BYTES: Final = 1 << 15  # a shorter part costs more in its second pass than it gains
 COLUMN_PART: Final = 128  # the same for the parts of strided rows, in elements
 NARROW_ROW: Final = (1 << 32) - 1  # elements of a row that are counted in 32 bits; longer ones always take parts
-LONG_PART: Final = 1 << 15  # elements of a part of a running total
+LONG_PART: Final = 1 << 15  # elements of a part of a running total along the last axis
 
 
 @frozen
@@ -116,7 +116,8 @@ def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:
     lines = left * right
     width = min(BLOCK, power_of_two(-(-n // SCANNED))) if right == 1 else 1
     width = min(width, device.max_threads_per_block)
-    parts = min(-(-RESIDENT * device.compute_units // max(lines * width, 1)), n // LONG_PART)
+    shortest = LONG_PART if right == 1 else COLUMN_PART
+    parts = min(-(-RESIDENT * device.compute_units // max(lines * width, 1)), n // shortest)
     part = n if parts < 2 else -(-n // parts)
     per_line = -(-n // part) if n else 1
     why = f"{width} threads a row" if right == 1 else "a thread a column, neighbours side by side"
@@ -125,7 +126,8 @@ def running_total(left: int, n: int, right: int, device: DeviceInfo) -> RowPlan:
     return RowPlan(teams(lines * per_line if n else 0, width, device, variant="scan", why=why), part, per_line)
 
 
-def teams_of_parts(parts: int, part: int, itemsize: int, device: DeviceInfo) -> LaunchPlan:
-    """A plan for split_* ahead of a running total: a team a part."""
-    width = min(TEAM, power_of_two(-(-part // (PACKS * pack_width(itemsize)))), device.max_threads_per_block)
+def teams_of_parts(parts: int, part: int, itemsize: int, device: DeviceInfo, *, contiguous: bool) -> LaunchPlan:
+    """A plan for split_* ahead of a running total: a team a part, a thread where its elements are not adjacent."""
+    whole = min(TEAM, power_of_two(-(-part // (PACKS * pack_width(itemsize)))), device.max_threads_per_block)
+    width = whole if contiguous else 1
     return teams(parts, width, device, variant="parts", why=f"{width} threads a part of {part}")

@@ -124,7 +124,8 @@ def _carry(op: str, x: Tensor, plan: RowPlan) -> Tensor | None:
     here = context(x.device)
     totals = empty((left * right, plan.parts_per_row), accumulator(x.dtype), x.device)
     words = (0, 0) if right == 1 else _grouped(x.layout.permute((0, 2, 1)), 2, x)
-    first = here.plan(plans_rows.teams_of_parts, left * right * plan.parts_per_row, plan.part, x.dtype.itemsize)
+    pieces, is_line = left * right * plan.parts_per_row, right == 1
+    first = here.plan(plans_rows.teams_of_parts, pieces, plan.part, x.dtype.itemsize, contiguous=is_line)
     here.kernel(x.device, f"split_{op}_{x.dtype.short}").run(
         first, left * n * right, n, plan.part, *words, x.address, totals.address
     )
