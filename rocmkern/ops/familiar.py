@@ -8,23 +8,23 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from rocmkern.dtypes import DType, bool_, float64, int64, part_of
+from rocmkern.dtypes import DType, bool_, float64, int64, part_of, uint8, uint16, uint32
 from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, broadcast_shapes, normal_axes, normal_axis, normal_integer
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate
-from rocmkern.ops.creation import asarray, full, upload, zeros
+from rocmkern.ops.creation import arange, asarray, full, upload, zeros
 from rocmkern.ops.datatypes import finfo
 from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, real_float
 from rocmkern.ops.fused import are_few
-from rocmkern.ops.indexing import where
+from rocmkern.ops.indexing import searchsorted, where
 from rocmkern.ops.launch import elementwise, empty, encode, kernel, layout_info
 from rocmkern.ops.linear import matmul, tensordot
-from rocmkern.ops.manipulation import permute_dims, reshape, stack
+from rocmkern.ops.manipulation import concat, permute_dims, reshape, stack
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts, words
-from rocmkern.ops.reduction import all, as_floats, max, min
+from rocmkern.ops.reduction import all, as_floats, diff, max, min
 from rocmkern.ops.rows_binary import add, equal, less_equal, logical_and, logical_or, multiply, subtract
 from rocmkern.ops.rows_unary import abs, isfinite, isnan
 from rocmkern.ops.scatter import index_add
@@ -304,8 +304,19 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     length = _at_least(least, high + 1)
     if few is not None and weights is None and are_few(length):
         return upload(np.bincount(few.astype(np.int64), minlength=length), x.device)
-    counted = full(x.shape, 1, dtype=int64, device=x.device) if weights is None else weights
-    return index_add(zeros((length,), dtype=counted.dtype, device=x.device), cast(x, int64), counted)
+    if weights is None:
+        return _counts(x, high + 1, length)
+    return index_add(zeros((length,), dtype=weights.dtype, device=x.device), cast(x, int64), weights)
+
+
+def _counts(x: Tensor, bins: int, length: int) -> Tensor:
+    """How often each number below `bins` is among the elements, with zeros behind: the lengths of the runs of equal
+    ones, once they are sorted in the narrowest dtype that has them."""
+    narrow = next((dtype for dtype in (uint8, uint16, uint32) if bins <= 1 << 8 * dtype.itemsize), int64)
+    ends = searchsorted(sort(cast(x, narrow)), arange(bins, dtype=narrow, device=x.device), side="right")
+    first = zeros((1,), dtype=int64, device=x.device)
+    found = diff(ends, prepend=first)
+    return concat([found, zeros((length - bins,), dtype=int64, device=x.device)]) if length > bins else found
 
 
 @planned

@@ -308,6 +308,18 @@ def test_bincount(data: st.DataObject) -> None:
     np.testing.assert_allclose(got.numpy(), np.bincount(x.astype(np.int64), weights), atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize(("count", "bins"), [(5000, 5), (3000, 100), (4000, 300), (2000, 70000), (0, 0)])
+def test_bincount_of_many(dtype: type[np.integer[Any]], count: int, bins: int) -> None:
+    """Numbers that many elements have, and ends of each narrower dtype that they are sorted in."""
+    bins = min(bins, int(np.iinfo(dtype).max) + 1)
+    x = np.random.default_rng(count).integers(0, max(bins, 1), count).astype(dtype)
+    x[: 2 * bool(count)] = max(bins - 1, 0)
+    for least in (0, bins + 1077):
+        found = rk.bincount(rk.asarray(x), minlength=least)
+        assert np.array_equal(found.numpy(), np.bincount(x.astype(np.int64), minlength=least))
+
+
 @settings(max_examples=40)
 @given(st.data())
 def test_dot_inner_kron(data: st.DataObject) -> None:
