@@ -1,6 +1,6 @@
 """Files that can be made again, in folders of the user's cache: bounded, and shared by any number of processes.
 
-Each folder (`compiled`, `emulator`, `instances`, `jit`, `kernels`) holds up to $ROCMKERN_CACHE_MB, by default 512. What
+Each of its FOLDERS holds up to $ROCMKERN_CACHE_MB, by default 512. What
 was used longest ago goes first. A folder that can't be written, or a full disk, means that nothing is kept. What is
 kept is code, so only this user's own files count (`private_files`), with a digest under the user's key.
 """
@@ -29,6 +29,7 @@ LOOK_EVERY_S: Final = 60.0  # until some process that writes looks how large a f
 SHARE: Final = 16  # one that has written this part of the limit looks sooner
 SUFFIX: Final = ".kept"
 SEAL_SUFFIX: Final = ".seal"
+FOLDERS: Final = ("compiled", "emulator", "hip_on_cpu", "instances", "jit", "kernels")
 OPENED_BY_PATH: Final = ("instances", "kernels")  # folders of files that are no entries
 _unseen = defaultdict[Path, int](int)  # folder → bytes written since its size was looked at
 
