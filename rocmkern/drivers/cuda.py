@@ -237,7 +237,7 @@ class CudaDriver(VendorDriver):
             check("cuCtxSetCurrent", self._context)  # which says what is wrong
 
     def _graph_calls(self) -> VendorGraphs:
-        return _Graphs(self._do, self)
+        return _Graphs(self)
 
     def free(self, address: int) -> None:
         if self._context is not None:  # which takes its memory along

@@ -23,7 +23,7 @@ from rocmkern.drivers.vendor import (
     Vendor,
     VendorDriver,
 )
-from rocmkern.drivers.vendor_graphs import VendorGraphs
+from rocmkern.drivers.vendor_graphs import StepByStep, VendorGraphs
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverError, DriverUnavailable, LaunchError
 
 
@@ -228,8 +228,9 @@ class HipDriver(VendorDriver):
         self.info = _info(self.ordinal)
         self._several, self._c_ordinal = device_count() > 1, ctypes.c_int(self.ordinal)
 
-    def _graph_calls(self) -> VendorGraphs:
-        return _Graphs(self._do, self)
+    def _graph_calls(self) -> VendorGraphs | StepByStep:
+        """Releases before 10 take the nodes that a node depends on for results, so none can be named."""
+        return StepByStep(self) if _hip().__name__ == "hip.hip" else _Graphs(self)
 
     def close(self) -> None:
         super().close()

@@ -15,7 +15,7 @@ from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, GraphStep
-from rocmkern.drivers.vendor_graphs import VendorGraphs
+from rocmkern.drivers.vendor_graphs import StepByStep, VendorGraphs
 from rocmkern.errors import (
     ClosedError,
     CodeObjectError,
@@ -134,7 +134,7 @@ class VendorDriver(ABC):
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _several: bool = field(init=False)  # devices
     _launches: dict[tuple[Geometry, int], list[Launch]] = field(init=False, factory=dict)  # by geometry and bytes
-    _graphs: VendorGraphs = field(init=False)
+    _graphs: VendorGraphs | StepByStep = field(init=False)
     _raw_launch: Any = field(init=False)
     _call: Callable[..., int] = field(init=False)
     _raw_select: Any = field(init=False)
@@ -213,6 +213,9 @@ class VendorDriver(ABC):
         self._sweep()
         free, total = self._do("memory_info")
         return int(free), int(total)
+
+    @abstractmethod
+    def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None: ...
 
     def view(self, address: int, nbytes: int) -> memoryview | None:
         return None
@@ -357,7 +360,7 @@ class VendorDriver(ABC):
         return again
 
     @abstractmethod
-    def _graph_calls(self) -> VendorGraphs:
+    def _graph_calls(self) -> VendorGraphs | StepByStep:
         """The calls for graphs of this device."""
 
     def build_graph(self, steps: Sequence[GraphStep]) -> int:
@@ -371,7 +374,7 @@ class VendorDriver(ABC):
     def launch_graph(self, graph: int, stream: int) -> None:
         if self._several:
             self._select()
-        self._graphs.launch(graph, self._stream(stream))
+        self._graphs.launch(graph, stream)
 
     def destroy_graph(self, graph: int) -> None:
         self._graphs.destroy(graph)

@@ -6,12 +6,16 @@ HIP and CUDA have the same calls for them, but not the same forms of what a node
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from rocmkern.drivers.protocol import GraphStep
+from rocmkern.drivers.protocol import CopyStep, FillStep, GraphStep
+
+if TYPE_CHECKING:
+    from rocmkern.drivers.vendor import VendorDriver
 
 
 @frozen(eq=False)
@@ -25,8 +29,13 @@ class _Graph:
 class VendorGraphs:
     """The graphs of one device, by the address of what the library can launch."""
 
-    do: Callable[..., Any]  # an action of the vendor's
+    driver: VendorDriver
     _graphs: dict[int, _Graph] = field(init=False, factory=dict)
+
+    @property
+    def do(self) -> Callable[..., Any]:
+        """What does an action of the vendor's."""
+        return self.driver._do
 
     @abstractmethod
     def add(self, graph: Any, before: Any, step: GraphStep) -> Any:
@@ -53,14 +62,46 @@ class VendorGraphs:
         found = self._graphs[handle]
         self.change(found.executable, found.nodes[number], step)
 
-    def launch(self, handle: int, stream: Any) -> None:
-        self.do("launch_graph", self._graphs[handle].executable, stream)
+    def launch(self, handle: int, stream: int) -> None:
+        self.do("launch_graph", self._graphs[handle].executable, self.driver._stream(stream))
 
     def destroy(self, handle: int) -> None:
         found = self._graphs.pop(handle, None)
         if found is not None:
             self.do("destroy_executable", found.executable)
             self.do("destroy_graph", found.graph)
+
+    def clear(self) -> None:
+        self._graphs.clear()
+
+
+@define(eq=False)
+class StepByStep:
+    """The same for bindings that can't build a graph: its steps one after the other."""
+
+    driver: VendorDriver
+    _graphs: dict[int, list[GraphStep]] = field(init=False, factory=dict)
+    _handles: Iterator[int] = field(init=False, factory=lambda: count(1))
+
+    def build(self, steps: Sequence[GraphStep]) -> int:
+        handle = next(self._handles)
+        self._graphs[handle] = list(steps)
+        return handle
+
+    def change_step(self, handle: int, number: int, step: GraphStep) -> None:
+        self._graphs[handle][number] = step
+
+    def launch(self, handle: int, stream: int) -> None:
+        for step in self._graphs[handle]:
+            if isinstance(step, CopyStep):
+                self.driver.copy_on_device(step.target, step.source, step.nbytes, stream)
+            elif isinstance(step, FillStep):
+                self.driver.fill(step.address, step.byte, step.nbytes, stream)
+            else:
+                self.driver.launch(step.function, step.grid, step.block, step.shared_bytes, stream, step.arguments)
+
+    def destroy(self, handle: int) -> None:
+        self._graphs.pop(handle, None)
 
     def clear(self) -> None:
         self._graphs.clear()

@@ -339,6 +339,30 @@ def test_a_graph_is_built_once_and_changed_in_place(side: Side) -> None:
     assert [len(side.double.log(f"{kind}Graph{name}")) for name in ("ExecDestroy", "Destroy")] == [1, 1]
 
 
+def test_captured_steps_are_done_in_order(side: Side) -> None:
+    """By a graph of the library, or one by one where the bindings can't build it, for what is bound since."""
+    device = side.device()
+    x, other = (rk.empty((64,), device=device) for _ in range(2))
+    x.memory.copy_from_host(np.arange(64, dtype=np.float32))
+    other.memory.copy_from_host(np.arange(64, 128, dtype=np.float32))
+    function, room, stream = side.store_one(), device.alloc(256), device.create_stream()
+    with rk.Graph() as graph:
+        with graph.capture():
+            room.fill(9)
+            room.copy_from(x.memory, 128)
+            function(x, grid=2, block=64)
+            x.memory.fill(0)
+        for bound, place in ((x, None), (other, stream)):
+            graph.bind(x, bound)
+            wanted = [*bound.memory.copy_to_host()[:128], *[9] * 128]
+            graph.launch(place)
+            assert room.copy_to_host().tolist() == wanted
+            assert side.double.arguments()[:8] == bound.address.to_bytes(8, "little")
+            assert not bound.memory.copy_to_host().any()
+    launched = [line for call in (side.launch, "node kernel") for line in side.double.log(call)]
+    assert len(launched) == 2 and all(" grid 2 1 1 block 64 1 1 " in line for line in launched)
+
+
 def test_binding_changes_the_nodes_that_have_the_operand(side: Side) -> None:
     """Those alone, in the graph that is there."""
     device = side.device()
