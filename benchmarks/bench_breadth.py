@@ -385,6 +385,7 @@ def plot(rows: list[Row], title: str, path: Path) -> None:
     )
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.tick_params(axis="y", labelsize=6)
     axes.set_title(title, fontsize=9)
