@@ -163,9 +163,11 @@ def reduction(name: str) -> Callable[[Draw], Case]:
             "median": lambda: torch.median(x, axis)[0], "flip": lambda: torch.flip(x, (axis,)),
         }  # fmt: skip
         y = ours(x)
-        call: Call = lambda: getattr(rk, name)(y, axis=axis)  # noqa: E731
-        if name == "flip":
-            call = lambda: rk.copy(rk.flip(y, axis=axis))  # noqa: E731
+
+        def call() -> rk.Tensor:
+            found: rk.Tensor = getattr(rk, name)(y, axis=axis)
+            return rk.copy(found) if name == "flip" else found
+
         same = name not in ("median", "argmax", "argmin", "prod", "cumulative_prod", "argsort")
         return Case(told(d, name, x), call, theirs[name], same)
 
@@ -409,7 +411,7 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     names = [name for name in OPERATIONS if options.only in name]
     rows, failures, start = list[Row](), list[str](), time.monotonic()
-    with rk.Device(options.device), torch.no_grad():
+    with torch.no_grad():
         for number in range(options.cases):
             if options.seconds and time.monotonic() - start > options.seconds:
                 break

@@ -206,8 +206,7 @@ class Tensor:
         result = np.empty(self.shape, self.dtype.numpy)
         if result.size:
             source = self if self.is_contiguous else rocmkern.copy(self)
-            target = result.reshape(-1).view(np.uint8).data
-            self.device.driver.copy_to_host(target, source.address, 0)
+            self.device.driver.copy_to_host(result.reshape(-1).view(np.uint8).data, source.address, 0)
             self.device.settle()
         return result
 
