@@ -21,6 +21,7 @@ RESERVED_BYTES: Final = 64 << 30
 LEAST_RESERVED_BYTES: Final = 1 << 30
 GIVE_BACK_BYTES: Final = 1 << 20  # freed blocks from this size on go back to the operating system
 PAGE: Final = mmap.PAGESIZE
+MAPPED_BYTES: Final = 2 << 20  # GPUs map memory by as much: a kernel that reads on behind the last row gets something
 # Python knows it from 3.13 on. Without it, Linux refuses a fork where arenas lie side by side and outgrow the memory.
 NO_RESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
@@ -97,6 +98,13 @@ class Arena:
     @property
     def capacity(self) -> int:
         return len(self.memory)
+
+    @property
+    def reach(self) -> int:
+        """One past what a kernel can address."""
+        if self.apart:
+            return self.end
+        return self.base + min(-(-(self.end - self.base) // MAPPED_BYTES) * MAPPED_BYTES, self.capacity)
 
     @property
     def used(self) -> int:

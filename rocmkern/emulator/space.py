@@ -155,7 +155,7 @@ class Space:
         image, of_worker = self._images.get(start) or self._image(start)
         self._view[:] = image
         self.worker.view[:] = of_worker
-        self._quads[at.LAUNCH_ARENA_END // 8] = self.arena.end
+        self._quads[at.LAUNCH_ARENA_END // 8] = self.arena.reach
         self._quads[at.LAUNCH_FUEL // 8] = fuel
         self._arguments[: len(block)] = block
         if start.plan.packet_place is not None:

@@ -78,6 +78,16 @@ def test_store_outside_every_allocation_is_a_fault() -> None:
     assert (out == 3).all()
 
 
+def test_loads_behind_the_highest_allocation_find_mapped_memory() -> None:
+    """Kernels of others read whole tiles, past the last row; on a GPU that is the same page. Past it nothing is."""
+    on = Machine("gfx942", compiles=False)
+    device, out = Bench(on, on.load(compile_hip(AFFINE, "gfx942"))), np.zeros(64, np.float32)
+    device.run("affine", np.uint32(64), on.arena.base + (1 << 20), out, np.float32(0), np.float32(5))
+    assert (out == 5).all()
+    with pytest.raises(MemoryFault, match="affine: load of 4 bytes"):
+        device.run("affine", np.uint32(64), on.arena.base + (2 << 20), out, np.float32(0), np.float32(5))
+
+
 def test_unknown_kernel_lists_the_known_ones() -> None:
     """A wrong name is a LookupError that tells what there is."""
     with pytest.raises(KernelNotFound, match=r"no kernel 'afine' in this module; it has affine"):
