@@ -56,13 +56,12 @@ class DiskCache:
     def fetch(self, key: str) -> bytes | None:
         """The bytes that were kept under a key; None where there are none, or damaged ones, or another user's."""
         try:
-            content = private_files.read(self.folder, f"{key}{SUFFIX}")
+            content = private_files.read(self.folder, f"{key}{SUFFIX}", used=True)
             data = content[DIGEST_BYTES:]
             if private_files.digest(key, data) != content[:DIGEST_BYTES]:
                 return None
         except OSError:
             return None
-        use(self.folder / f"{key}{SUFFIX}")
         return data
 
     def keep(self, key: str, data: bytes) -> bool:

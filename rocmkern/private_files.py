@@ -10,7 +10,7 @@ import os
 import stat
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -25,6 +25,8 @@ DIGEST_BYTES: Final = 16
 KEY_FOLDER: Final = "private"
 _KEY_FILE: Final = "cache.key"
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY
+_READ_BYTES: Final = 1 << 20
 _TO_READ: Final = os.O_RDONLY | os.O_NONBLOCK  # a pipe in a file's place would have no end
 _keys = dict[tuple[Path, Path], bytes]()  # by the folders of the configuration and of the cache
 _told = set[str]()
@@ -37,23 +39,31 @@ def opened_folder(folder: Path, *inner: str, make: bool = False) -> Iterator[int
     `make` makes what is missing. Raises OSError where there is none, PermissionError and a warning, once, where others
     could have put something there.
     """
-    if make:
-        _make_folders(folder)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = _open_folder(folder, inner, make)
     try:
-        _check(descriptor, folder, _OTHERS_WRITE)
-        for name in inner:
-            folder = folder / name
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(name, FOLDER_MODE, dir_fd=descriptor)
-            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = below
-            _check(descriptor, folder, _OTHERS_WRITE)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _open_folder(folder: Path, inner: Sequence[str], make: bool) -> int:
+    if make:
+        _make_folders(folder)
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        _check(os.fstat(descriptor), folder, "", _OTHERS_WRITE)
+        for i, name in enumerate(inner):
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, FOLDER_MODE, dir_fd=descriptor)
+            below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+            _check(os.fstat(descriptor), folder, "/".join(inner[: i + 1]), _OTHERS_WRITE)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _make_folders(folder: Path) -> None:
@@ -72,26 +82,37 @@ def opened_file(folder: Path, name: str, flags: int = _TO_READ) -> int:
     With os.O_CREAT in `flags`, what is missing is made. Raises what opened_folder raises.
     """
     *inner, last = name.split("/")
-    with opened_folder(folder, *inner, make=bool(flags & os.O_CREAT)) as where:
-        return _opened(where, last, flags, folder / name, _OTHERS_WRITE)
-
-
-def _opened(where: int, name: str, flags: int, path: Path, refused: int) -> int:
-    descriptor = os.open(name, flags | os.O_NOFOLLOW, FILE_MODE, dir_fd=where)
+    where = _open_folder(folder, inner, bool(flags & os.O_CREAT))
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise PermissionError(f"read {path}: it is no file")
-        _check(descriptor, path, refused)
+        return _opened(where, last, flags, folder, name, _OTHERS_WRITE)
+    finally:
+        os.close(where)
+
+
+def _opened(where: int, last: str, flags: int, folder: Path, name: str, refused: int) -> int:
+    descriptor = os.open(last, flags | os.O_NOFOLLOW, FILE_MODE, dir_fd=where)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise PermissionError(f"read {folder / name}: it is no file")
+        _check(status, folder, name, refused)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def read(folder: Path, name: str) -> bytes:
-    """The content of such a file. Raises what opened_folder raises."""
-    with stream(folder, name) as file:
-        return file.read()
+def read(folder: Path, name: str, *, used: bool = False) -> bytes:
+    """The content of such a file, which from then on was `used` last. Raises what opened_folder raises."""
+    descriptor = opened_file(folder, name)
+    try:
+        parts = list(iter(lambda: os.read(descriptor, _READ_BYTES), b""))
+        if used:
+            with suppress(OSError):
+                os.utime(descriptor)
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
 
 
 def stream(folder: Path, name: str) -> BinaryIO:
@@ -169,21 +190,19 @@ def _key_in(place: Path) -> bytes:
 
 
 def _read_key(where: int, place: Path) -> bytes:
-    path = place / _KEY_FILE
-    with os.fdopen(_opened(where, _KEY_FILE, _TO_READ, path, stat.S_IRWXG | stat.S_IRWXO), "rb") as file:
+    with os.fdopen(_opened(where, _KEY_FILE, _TO_READ, place, _KEY_FILE, stat.S_IRWXG | stat.S_IRWXO), "rb") as file:
         key = file.read(KEY_BYTES + 1)
     if len(key) != KEY_BYTES:
-        raise _refusal(path, f"has not the {KEY_BYTES} bytes of a key; nothing is cached: remove it")
+        raise _refusal(place / _KEY_FILE, f"has not the {KEY_BYTES} bytes of a key; nothing is cached: remove it")
     return key
 
 
-def _check(descriptor: int, path: Path, refused: int) -> None:
+def _check(status: os.stat_result, folder: Path, name: str, refused: int) -> None:
     """Raises PermissionError unless what is open is the user's and has none of the `refused` permissions."""
-    status = os.fstat(descriptor)
     if status.st_uid == os.geteuid() and not status.st_mode & refused:
         return
     raise _refusal(
-        path,
+        folder / name,
         f"belongs to user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}, so that others can write or read "
         "it; it is not used: remove it, or make it the user's own and `chmod go=`",
     )
