@@ -1,4 +1,4 @@
-"""`rocmkern run-hip PROGRAM`: a script on hip-python, without a GPU."""
+"""`rocmkern run-hip PROGRAM`: a script on hip-python or a compiled program, without a GPU."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ from rocmkern.cli.run import show_error
 @click.argument("program", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_hip(targets: tuple[str, ...], program: Path, arguments: tuple[str, ...]) -> None:
-    """Run a Python PROGRAM on hip-python with its ARGUMENTS; HIP's devices are emulated on this CPU.
+    """Run a PROGRAM with its ARGUMENTS, a Python script on hip-python or an executable that uses libamdhip64; HIP's
+    devices are emulated on this CPU.
 
     \b
-    Example:
+    Examples:
       rocmkern run-hip --device gfx1100 --device gfx942 script.py
+      rocmkern run-hip ./saxpy
     """
     from rocmkern import hip_on_cpu
+    from rocmkern.hip_on_cpu import programs
 
+    with program.open("rb") as file:
+        if file.read(4) == b"\x7fELF":
+            programs.execute(program.resolve(), arguments, targets)
     hip_on_cpu.activate(*targets)
     sys.argv = [str(program), *arguments]
     sys.path.insert(0, str(program.resolve().parent))

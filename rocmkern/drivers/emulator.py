@@ -180,6 +180,10 @@ class EmulatorDriver:
         target = self._machine.view(address, nbytes)
         self._do(stream, _set, target, byte)
 
+    def call_host(self, stream: int, task: Callable[[], None]) -> None:
+        """Have the stream call a function of the host behind the work before it."""
+        self._do(stream, task)
+
     def create_stream(self) -> int:
         self._sweep()
         handle = next(self._handles)

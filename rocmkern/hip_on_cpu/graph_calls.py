@@ -5,15 +5,14 @@ added behind those that it depends on.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 from attrs import define, field, frozen
 
-from rocmkern.drivers.emulator import EmulatorDriver
 from rocmkern.drivers.hip import KernelNode, MemsetNode
 from rocmkern.drivers.protocol import CopyStep, FillStep, GraphStep, KernelStep
 from rocmkern.hip_on_cpu.arguments import put
 from rocmkern.hip_on_cpu.binding import INVALID_VALUE, NOT_SUPPORTED, Status
+from rocmkern.hip_on_cpu.state import State
 
 
 @define(eq=False)
@@ -33,22 +32,9 @@ class Executable:
     places: dict[int, int]
 
 
-class GraphCalls:
+class GraphCalls(State):
     """The part of `Calls` that is about graphs."""
 
-    drivers: list[EmulatorDriver]
-
-    @property
-    @abstractmethod
-    def _device(self) -> int: ...
-    @abstractmethod
-    def _keep(self, thing: Any) -> int: ...
-    @abstractmethod
-    def _held(self, handle: int, kind: type) -> Any: ...
-    @abstractmethod
-    def _stream(self, stream: int | None) -> tuple[EmulatorDriver, int]: ...
-    @abstractmethod
-    def _drop(self, handle: int) -> None: ...
     @abstractmethod
     def _kernel_step(self, node: KernelNode) -> KernelStep: ...
 

@@ -1,20 +1,24 @@
 // HIP's runtime library for devices that a host elsewhere emulates: the C side, which keeps errors and passes calls on.
-#include <hip/hip_runtime_api.h>
+#include "library.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static __thread hipError_t last_error;
 
-static hipError_t noted(hipError_t status) {
+hipError_t rk_noted(hipError_t status) {
     if (status != hipSuccess && status != hipErrorNotReady) {
         last_error = status;
     }
     return status;
 }
 
-static hipError_t missing(const char *name) {
-    fprintf(stderr, "hip_on_cpu: %s is not supported\n", name);
+// Says so once for each call.
+static hipError_t missing(const char *name, int *is_told) {
+    if (!*is_told) {
+        *is_told = 1;
+        fprintf(stderr, "hip_on_cpu: %s is not supported\n", name);
+    }
     return hipErrorNotSupported;
 }
 
@@ -22,8 +26,16 @@ static hipError_t missing(const char *name) {
 #include <rocmkern/api.inc>
 #undef RK_API
 
-#define RK_API(name, parameters, arguments) \
-    hipError_t name parameters { return noted(on_##name ? on_##name arguments : missing(#name)); }
+static int is_bound;
+
+#define RK_API(name, parameters, arguments)                                                     \
+    hipError_t name parameters {                                                                \
+        static int is_told;                                                                     \
+        if (!is_bound) {                                                                        \
+            rk_require_interpreter();                                                           \
+        }                                                                                       \
+        return rk_noted(on_##name ? on_##name arguments : missing(#name, &is_told));            \
+    }
 #include <rocmkern/api.inc>
 #undef RK_API
 
@@ -38,6 +50,7 @@ static const struct {
 
 // Says who answers the call of that name; 0 where there is no such call.
 int rk_bind(const char *name, void *function) {
+    is_bound = 1;
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         if (strcmp(places[i].name, name) == 0) {
             memcpy(places[i].place, &function, sizeof function);

@@ -344,6 +344,8 @@ hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **a
                            hipStream_t stream);
 hipError_t hipLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                                       unsigned shared_bytes, hipStream_t stream);
+hipError_t hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                              hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags);
 
 #ifdef __cplusplus
 }
