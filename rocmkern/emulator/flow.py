@@ -52,7 +52,7 @@ class Effects:
         writes |= {IMPLICIT_REGISTERS[t] for t in row.destinations if t in IMPLICIT_REGISTERS}
         reads = {r for o in inst.src for r in registers(o)}
         reads |= {IMPLICIT_REGISTERS[t] for t in row.sources if t in IMPLICIT_REGISTERS}
-        if row.unit not in ("salu", "nop", "branch"):
+        if row.unit not in ("salu", "nop", "wait", "branch"):
             reads |= ALWAYS_READ
         if inst.mods.gpr_index:
             reads |= {*range(VECTORS), *range(PAIRS, PAIRS + 64)}  # which ones is known when it runs
@@ -71,7 +71,9 @@ def writes_exec(row: Row, inst: Inst) -> bool:
 
 @frozen
 class Block:
-    """Straight code. `leaves` says how control leaves the unit after it: "", "barrier", "end", "jump" (before it)."""
+    """Straight code. `leaves` says how control leaves the unit: "", behind a "barrier" or "end", before a "jump" or
+    a "landing".
+    """
 
     start: int
     pcs: tuple[int, ...]
@@ -87,6 +89,7 @@ class Flow:
     code: Code
     entry: int
     extra: frozenset[int] = frozenset()  # blocks that shall begin a unit of their own
+    landings: frozenset[int] = frozenset()  # where loads to LDS land: waits and ends
     blocks: dict[int, Block] = field(factory=dict)
     alive: dict[int, frozenset[int]] = field(factory=dict)  # at the start of each block
     owners: dict[int, int] = field(factory=dict)  # block → entry of its unit
@@ -115,7 +118,7 @@ class Flow:
                         break
                 elif row.unit == "end":
                     break
-                elif row.unit == "barrier" or "pc" in row.destinations:
+                elif row.unit == "barrier" or pc in self.landings or "pc" in row.destinations:
                     leaders |= {pc, after} if "pc" in row.destinations else {after}
                 elif writes_exec(row, inst):
                     leaders.add(after)
@@ -126,7 +129,9 @@ class Flow:
         leaders = self._leaders()
         for start in leaders:
             block = self.blocks[start] = self._block(start, leaders)
-            self._holders |= dict.fromkeys((start, *block.pcs), block)
+            self._holders |= dict.fromkeys(
+                (start, *block.pcs, *((block.after,) if block.leaves == "landing" else ())), block
+            )
 
     def _block(self, start: int, leaders: set[int]) -> Block:
         pcs, pc = list[int](), start
@@ -135,6 +140,10 @@ class Flow:
             after = pc + inst.size
             if "pc" in row.destinations:
                 return Block(start, tuple(pcs), pc, (after,) if after in self.code else (), "jump")
+            if pc in self.landings:
+                return Block(
+                    start, tuple(pcs), pc, () if row.unit == "end" or after not in self.code else (after,), "landing"
+                )
             pcs.append(pc)
             if row.unit == "end":
                 return Block(start, tuple(pcs), after, (), "end")

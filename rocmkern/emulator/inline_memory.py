@@ -13,8 +13,8 @@ from rocmkern.emulator.consecutive import load_rows, store_rows
 from rocmkern.emulator.inline import Inline
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.lds_loads import is_to_lds
 from rocmkern.emulator.meaning.api import Access, Row
-from rocmkern.emulator.tier0 import is_to_lds
 from rocmkern.emulator.wave import field
 
 GLOBAL: Final = frozenset({"GLOBAL", "VGLOBAL", "FLAT", "VFLAT"})

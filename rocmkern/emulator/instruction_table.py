@@ -22,6 +22,7 @@ HEADINGS: Final = (
     ("barrier", "Barriers"),
     ("end", "Ends"),
     ("sleep", "Let others run"),
+    ("wait", "Where loads to LDS land"),
     ("nop", "Without effect here"),
     ("dual", "Pairs"),
 )

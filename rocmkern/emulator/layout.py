@@ -20,6 +20,7 @@ WAVE_NUMBER: Final = 580  # within its workgroup
 WAVE_GROUP: Final = 584  # three dwords
 WAVE_PC: Final = 600  # where to translate next, with status NEEDS_CODE
 WAVE_OBSERVERS: Final = 608  # pointers to the structures of those that watch
+WAVE_LANDING: Final = 616  # loads to LDS that are under way
 WAVE_SIGNALS: Final = 624  # of a workgroup's first wave: waves that have signalled the barrier
 WAVE_MODE: Final = 632  # i32, as s_getreg reads it
 SINK: Final = 640  # where unwanted scalar results go, of as many dwords as one instruction has
@@ -27,6 +28,16 @@ SINK_BYTES: Final = 64
 WAVE_TEMP: Final = 1024  # two rows for moved lanes
 WAVE_VECTORS: Final = 2048
 VECTORS: Final = 256  # rows before the accumulation registers
+
+# Behind the last wave, for each one: a queue of loads to LDS. Six bits count what is under way.
+LANDINGS: Final = 64
+LANDING_MASK: Final = 0
+LANDING_FIRST: Final = 8  # where the first lane's data goes in LDS
+LANDING_OPERATION: Final = 16
+LANDING_DWORDS: Final = 24  # of a lane
+LANDING_DATA: Final = 64
+LANDING_BYTES: Final = LANDING_DATA + 64 * 16
+LANDING_QUEUE_BYTES: Final = LANDINGS * LANDING_BYTES
 
 SCALARS: Final = {"vcc": 4 * VCC, "m0": 4 * M0, "exec": 4 * EXEC, "scc": SCC}
 
@@ -40,7 +51,7 @@ OP_PARTIAL: Final = OP_FIELDS + 8
 COUNT_BYTES: Final = OP_FIELDS + 16  # of the whole operation
 
 # What a handler returns to the scheduler.
-END, BARRIER, YIELD, NEEDS_CODE = range(4)
+END, BARRIER, YIELD, NEEDS_CODE, MEET = range(5)
 READY, WAITING, DONE = range(3)  # WAVE_STATUS
 
 # What `run` returns.

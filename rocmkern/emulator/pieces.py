@@ -14,6 +14,7 @@ from rocmkern.emulator.flow import writes_exec
 from rocmkern.emulator.isa import Undecodable, decode
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.isa.text import special_text
+from rocmkern.emulator.lds_loads import awaits_loads
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.meaning import ROWS, Row, row_of
 from rocmkern.emulator.meaning.rounding import depends_on_mode
@@ -53,6 +54,7 @@ class Form:
     may_jump: bool  # a branch that is not taken only where all lanes are off
     writes_scalars: bool  # EXEC perhaps
     parts_blocks: bool  # a block begins behind it, whatever scalar it writes
+    awaits_loads: bool
     index_mask: int | None
     can_index: bool
     handler: int = 0  # the function's address, once it is known
@@ -62,7 +64,7 @@ class Form:
         self.operation_bytes = at.OP_FIELDS + 8 * self.fields
 
     @staticmethod
-    def of(row: Row, inst: Inst, shape: str, fields: int) -> Form:
+    def of(row: Row, inst: Inst, isa: str, shape: str, fields: int) -> Form:
         name, is_branch, is_call = inst.name, row.unit == "branch", inst.name in CALLS
         writes_scalars = any(o.kind == "s" for o in inst.dst)
         return Form(
@@ -78,6 +80,7 @@ class Form:
             or row.unit == "barrier"
             or is_call
             or (not writes_scalars and writes_exec(row, inst)),
+            awaits_loads=row.unit == "wait" and awaits_loads(inst, isa),
             index_mask=INDEXING.get(name),
             can_index=row.unit in INDEXED or name in INDEXING,
         )
@@ -178,7 +181,7 @@ class Pieces:
         name = shape(inst, self.isa, self.wave_size) + self.observers.key(row, inst)
         form = self._forms.get(name)
         if form is None:
-            form = self._forms[name] = Form.of(row, inst, name, len(values))
+            form = self._forms[name] = Form.of(row, inst, self.isa, name, len(values))
         body = _FIELDS[len(values)].pack(*values)
         target = inst.target - inst.pc if form.is_branch else None
         indexing = None if form.index_mask is None else inst.imm & form.index_mask

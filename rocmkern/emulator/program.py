@@ -17,6 +17,7 @@ from rocmkern.emulator.arena import Arena
 from rocmkern.emulator.flow import Flow
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.launch import Descriptor
+from rocmkern.emulator.lds_loads import awaits_loads
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import DENORMALS, HALF_OVERFLOW, IEEE, ROUNDING, SINGLES, FloatMode, Translated, usual
 from rocmkern.emulator.observers.seam import NOBODY, Observers
@@ -282,8 +283,12 @@ class Program:
     def flow(self, kernel: Kernel, extra: Iterable[int] = ()) -> Flow:
         """The control flow of a kernel, whether it is translated or not."""
         start, _ = self.extent(kernel)
-        code = self.translation_of(kernel).reachable(start, kernel.wave_size)
-        return Flow(code, start, frozenset(extra))
+        text = self.translation_of(kernel)
+        code = text.reachable(start, kernel.wave_size)
+        landings = frozenset(
+            pc for pc, (row, inst) in code.items() if row.unit == "end" or awaits_loads(inst, self.isa)
+        )
+        return Flow(code, start, frozenset(extra), landings if text.loads_to_lds else frozenset())
 
     def expects_zeros(self, kernel: Kernel) -> bool:
         """Whether code of the kernel adds floats to memory and has barriers.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rocmkern.emulator.isa import decode
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.isa.target import target
+from rocmkern.emulator.lds_loads import is_to_lds
 from rocmkern.emulator.meaning import row_of
 from rocmkern.emulator.meaning.hardware import MODE, hardware_field
 from rocmkern.emulator.mode import FLOAT_BITS
@@ -69,10 +70,17 @@ class Words:
 
     def adds_floats(self) -> bool:
         """Whether it adds floats to memory."""
+        return any(_name(self.isa, opcode).startswith(FLOAT_ADDS) for opcode in self._memory())
+
+    def loads_to_lds(self) -> bool:
+        """Whether it loads from memory straight to LDS."""
+        return any(is_to_lds(inst) for inst in map(partial(_instruction, self.isa), self._memory()) if inst)
+
+    def _memory(self) -> set[int]:
+        """The high bits of what may be memory instructions' first words."""
         words = self.words
         major = words >> 26
-        opcodes = set((words[np.logical_or.reduce([major == m for m in MEMORY])] >> OPERANDS).tolist())
-        return any(_name(self.isa, opcode).startswith(FLOAT_ADDS) for opcode in opcodes)
+        return set((words[np.logical_or.reduce([major == m for m in MEMORY])] >> OPERANDS).tolist())
 
     def calls(self) -> bool:
         """Whether it goes on in another part of the text and comes back."""
@@ -165,10 +173,16 @@ def _unit(isa: str, high: int) -> str:
     return row.unit if row else ""
 
 
-@cache
 def _name(isa: str, high: int) -> str:
-    """The instruction whose first word has these high bits; "" where there is none."""
+    """The name of the instruction whose first word has these high bits; "" where there is none."""
+    inst = _instruction(isa, high)
+    return "" if inst is None else inst.name
+
+
+@cache
+def _instruction(isa: str, high: int) -> Inst | None:
+    """The instruction whose first word has these high bits."""
     try:
-        return decode(isa, struct.pack("<4I", high << OPERANDS, 0, 0, 0), 0).name
+        return decode(isa, struct.pack("<4I", high << OPERANDS, 0, 0, 0), 0)
     except UnsupportedInstruction:
-        return ""
+        return None

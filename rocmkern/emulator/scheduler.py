@@ -148,6 +148,8 @@ wave:
   store i64 %lds_size, ptr %e
 {pass_on}  %sg = getelementptr i8, ptr %w, i64 {WAVE_SIGNALS}
   store i64 0, ptr %sg
+  %la = getelementptr i8, ptr %w, i64 {WAVE_LANDING}
+  store i64 0, ptr %la
   %wm = getelementptr i8, ptr %w, i64 {WAVE_MODE}
   store i32 %float_mode, ptr %wm
   %f = getelementptr i8, ptr %w, i64 {WAVE_SCRATCH}
@@ -187,7 +189,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 _RUN: Final = _ir("""
-define internal i32 @run_waves(ptr %worker) {{
+define internal i32 @run_waves(ptr %worker) "no-jump-tables"="true" {{
 entry:
   %launch = load ptr, ptr %worker
   %pstop = getelementptr i8, ptr %launch, i64 {LAUNCH_STOP}
@@ -243,6 +245,7 @@ go:
     i32 {END}, label %ended
     i32 {BARRIER}, label %waits
     i32 {YIELD}, label %yielded
+    i32 {MEET}, label %next
   ]
 ended:
   store i32 {DONE}, ptr %pstatus

@@ -67,8 +67,9 @@ class Worker:
     def prepare(self, launch: int, start: Start) -> None:
         """Begin work on a launch whose record is there."""
         plan = start.plan
+        waves = self.memory("waves", plan.waves * (plan.wave_bytes + at.LANDING_QUEUE_BYTES))
         _WORKER(
-            self.record, 0, launch, 0, 0, 0, 0, self.memory("waves", plan.waves * plan.wave_bytes),
+            self.record, 0, launch, 0, 0, 0, 0, waves,
             self.memory("lds", plan.lds_bytes + LDS_SLACK), self.memory("scratch", plan.scratch_bytes), 0, 0,
             self._structures(start) if self.watching else 0, 0,
         )  # fmt: skip

@@ -20,6 +20,7 @@ from rocmkern.emulator.compiler import QUICK, THOROUGH
 from rocmkern.emulator.formats import Format, instruction_word, resource_bits
 from rocmkern.emulator.ir import Value, Writer, within
 from rocmkern.emulator.isa.model import NULL, PLAIN, Inst, Mods, Operand
+from rocmkern.emulator.lds_loads import HAS_MET, awaits_loads, emit_landing, emit_load, emit_store, is_to_lds
 from rocmkern.emulator.meaning.api import ROWS, Access, Context, Row
 from rocmkern.emulator.observers.seam import LOAD, NOBODY, Accessed, Observers, Point, Watching, accessed, kind_of
 from rocmkern.emulator.operands import (
@@ -61,10 +62,6 @@ DIVISIONS: Final = "v_div_"
 PARAMETERS: Final = "(ptr %w, ptr %op)"
 
 
-def is_to_lds(inst: Inst) -> bool:
-    return inst.mods.lds or "_load_lds_" in inst.name
-
-
 def fields(row: Row, inst: Inst, isa: str, wave_size: int) -> list[int]:
     """The open fields of one instruction's operation, as unsigned numbers."""
     values = [place_of(operand, isa, wave_size) for operand in inst.dst]
@@ -102,6 +99,8 @@ def shape(inst: Inst, isa: str, wave_size: int) -> str:
             text += f" {inst.src[0].value}"
     elif inst.name in READING_PC:
         text += f"|size {inst.size}"
+    elif awaits_loads(inst, isa):
+        text += "|loads"
     if inst.parts:
         text += "|" + "+".join([shape(part, isa, wave_size) for part in inst.parts])
     return text
@@ -170,14 +169,18 @@ class HandlerBuilder:
     def build(self, symbol: str) -> Handler:
         w = Writer()
         regs = OutOfLine(w, self.inst, self.wave_size, self.isa)
-        if not self.plain:  # compiled code tells of what it calls
-            for i, observer in self.observers.watching("instruction", self.row, self.inst):
-                observer.instruction(self._point(regs, i), self.row, self.inst)
+        if self.row.unit != "wait":  # it meets the other waves first
+            self._tell(regs)
         getattr(self, f"_{self.row.unit}")(w, regs)
         body = "\n".join([*w.prologue, *w.lines])
         result = "void" if self.plain else "i32"
         text = f"define {result} @{symbol}{PARAMETERS} #0 {{\n{body}\n}}\n"
         return Handler(symbol, text, w.declarations, self.accesses, frozenset(w.supports), w.globals)
+
+    def _tell(self, regs: OutOfLine) -> None:
+        if not self.plain:  # compiled code tells of what it calls
+            for i, observer in self.observers.watching("instruction", self.row, self.inst):
+                observer.instruction(self._point(regs, i), self.row, self.inst)
 
     def _point(self, regs: OutOfLine, number: int) -> Point:
         """This instruction, for an observer."""
@@ -190,7 +193,9 @@ class HandlerBuilder:
         """Who wants to know of its accesses."""
         return self.observers.watching("access", self.row, self.inst)
 
-    def _function(self, row: Row, access: Access, space: Space, returns: bool, by_mode: str = "") -> AccessFunction:
+    def memory_function(
+        self, row: Row, access: Access, space: Space, returns: bool, by_mode: str = ""
+    ) -> AccessFunction:
         return AccessFunction(row, access, space, self.wave_size, returns, self._watching, by_mode)
 
     # Going on.
@@ -281,7 +286,24 @@ class HandlerBuilder:
         w.store(regs.pc(), wave_field(w, at.WAVE_PC), 8)
         w.line(f"ret i32 {at.NEEDS_CODE}")
 
+    def _wait(self, w: Writer, regs: OutOfLine) -> None:
+        """Loads to LDS land, all that are under way."""
+        if awaits_loads(self.inst, self.isa):
+            spot = wave_field(w, at.WAVE_LANDING)
+            landing = w.load(spot, "i64", 0, 8)
+            with w.when(landing.ne(0) & landing.compare("ult", HAS_MET)):
+                w.store(landing | HAS_MET, spot, 8)
+                self._pause(w, regs.operation(), at.MEET)
+            self._tell(regs)
+            with w.when(landing.ne(0)):
+                emit_landing(self, w, self.wave_size)
+        else:
+            self._tell(regs)
+        self._next(w)
+
     def _end(self, w: Writer, regs: OutOfLine) -> None:
+        with w.when(w.load(wave_field(w, at.WAVE_LANDING), "i64", 0, 8).ne(0)):
+            emit_landing(self, w, self.wave_size)
         w.line(f"ret i32 {at.END}")
 
     def _barrier(self, w: Writer, regs: OutOfLine) -> None:
@@ -341,7 +363,7 @@ class HandlerBuilder:
             )
         else:
             by_mode = self.isa if self.inst.mods.by_mode else ""
-            function = self._function(self.row, access, space, returns, by_mode)
+            function = self.memory_function(self.row, access, space, returns, by_mode)
         if space == "buffer" and access.count > 1 and not (access.typed or is_to_lds(self.inst)):
             places = [regs.rows(data[0]) if data else null, regs.rows(result) if result else null]
             self._by_dword(w, regs, function, mask, *places)
@@ -364,14 +386,17 @@ class HandlerBuilder:
         for which, spots in enumerate(wheres):
             skip = which * access.bits // 32 * access.count * self.wave_size * 4
             if is_to_lds(self.inst):
-                self._through_lds(w, regs, function, mask, spots, word)
+                if access.op == "load":
+                    emit_load(self, w, regs, function, mask, spots, word)
+                else:
+                    emit_store(self, w, regs, function, mask, spots)
                 continue
             source = data[which] if which < len(data) else data[0] if data else None
             source_rows = regs.rows(source) if source else word
             if len(data) == 2 and not access.stride:
                 source_rows = self._both_operands(w, regs, data, access.bits // 32)
             result_rows = w.at(regs.rows(result), skip) if result else word
-            self._call(w, function, mask, spots, source_rows, result_rows)
+            self.call_memory(w, function, mask, spots, source_rows, result_rows)
 
     def _by_dword(
         self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, data: Value, result: Value
@@ -379,20 +404,20 @@ class HandlerBuilder:
         """Each dword of a lane is in a buffer's range or not; all at once where no lane is cut."""
         row, count, size = ROWS[f"buffer_{function.access.op}_dword"], function.access.count, 8 * self.wave_size
         assert row.access is not None
-        single = self._function(row, row.access, "buffer", function.returns)
+        single = self.memory_function(row, row.access, "buffer", function.returns)
         four, cut, spots = w.constant("i64", 4), w.variable(w.constant("i1", 0)), w.buffer(size * count)
         Addresses(self.inst, regs, isa=self.isa, payload=four, span=4 * (count - 1), cut=cut).fill(spots)
         apart, together, after = w.fresh("apart"), w.fresh("together"), w.fresh("moved")
         w.branch(cut.get(), apart, together)
         w.label(together)
-        self._call(w, function, mask, spots, data, result)
+        self.call_memory(w, function, mask, spots, data, result)
         w.jump(after)
         w.label(apart)
         with w.loop(count) as i:
             Addresses(self.inst, regs, isa=self.isa, payload=four, shift=i * 4).fill(w.at(spots, i * size))
         with w.loop(count) as i:
             skip, most = i * (4 * self.wave_size), 4 * self.wave_size * (count - 1)
-            self._call(w, single, mask, w.at(spots, i * size), w.at(data, skip, most), w.at(result, skip, most))
+            self.call_memory(w, single, mask, w.at(spots, i * size), w.at(data, skip, most), w.at(result, skip, most))
         w.label(after)
 
     def _count_lanes(self, w: Writer, regs: OutOfLine, function: AccessFunction, mask: Value, spots: Value) -> None:
@@ -400,7 +425,7 @@ class HandlerBuilder:
         counts, results = w.buffer(4 * self.wave_size), w.buffer(4 * self.wave_size)
         count = w.intrinsic("ctpop", mask).trunc("i32")
         w.store(count.splat(self.wave_size), counts, 64)
-        self._call(w, function, mask & -mask, spots, counts, results)
+        self.call_memory(w, function, mask & -mask, spots, counts, results)
         first = w.intrinsic("cttz", mask, extra="i1 false") & (self.wave_size - 1)
         old = w.load(w.at(results, first.shl(2)), "i32", 0, 4)
         for chunk in regs.chunks():
@@ -417,7 +442,7 @@ class HandlerBuilder:
                 w.store(w.load(w.at(spots, spot), "i64", regs.lanes, 64) + i.shl(2), w.at(places, spot), 64)
             row = w.at(rows, i * (4 * self.wave_size), 4 * self.wave_size * 31)
             both = (null, row) if function.access.op == "load" else (row, null)
-            self._call(w, function, mask, places, *both)
+            self.call_memory(w, function, mask, places, *both)
 
     def _transposed(
         self,
@@ -435,7 +460,7 @@ class HandlerBuilder:
         buffer = w.buffer(4 * size * count)
         for i in range(count):
             w.store(w.constant("i32", 0, size), w.at(buffer, 4 * size * i), 64)
-        self._call(w, load, mask, spots, Value(w, "ptr", 0, "null"), buffer)
+        self.call_memory(w, load, mask, spots, Value(w, "ptr", 0, "null"), buffer)
         loaded = [w.load(w.at(buffer, 4 * size * i), "i32", size, 64) for i in range(count)]
         active = mask_lanes(mask, w.constant("i64", 0), size)
         for i, value in enumerate(transposed(w, loaded, bits, group)):
@@ -446,29 +471,6 @@ class HandlerBuilder:
         if self.inst.encoding == "MTBUF":
             return w.constant("i32", instruction_word(self.isa, self.inst.mods.format))
         return regs.scalar_part(("src", 1), 3) & resource_bits(self.isa)
-
-    def _through_lds(
-        self, w: Writer, regs: OutOfLine, memory: AccessFunction, mask: Value, spots: Value, word: Value
-    ) -> None:
-        """Between memory and LDS, lane after lane from M0 and the immediate on: a dword each, or four where it is more.
-
-        What a lane of three dwords leaves over stays as it is.
-        """
-        null, count, is_load = Value(w, "ptr", 0, "null"), memory.access.count, memory.access.op == "load"
-        moved, places = w.buffer(4 * self.wave_size * count), w.buffer(8 * self.wave_size)
-        first = regs.special("m0", "i32").zext("i64") + regs.immediate(0)
-        for chunk in regs.chunks():
-            lane = w.vector("i64", list(range(regs.lanes))) + chunk * regs.lanes
-            w.store(lane * (4 if count == 1 else 16) + first, w.at(places, chunk * (8 * regs.lanes)), 64)
-        row = ROWS[f"ds_{'write' if is_load else 'read'}_b{32 * count}"]
-        assert row.access is not None
-        lds = self._function(row, row.access, "lds", not is_load)
-        if is_load:
-            self._call(w, memory, mask, spots, word, moved)
-            self._call(w, lds, mask, places, moved, null)
-        else:
-            self._call(w, lds, mask, places, null, moved)
-            self._call(w, memory, mask, spots, moved, null)
 
     def _both_operands(self, w: Writer, regs: OutOfLine, data: list[Place], registers: int) -> Value:
         """Rows of an LDS form's two operands, one after the other; of a comparison the new value first.
@@ -489,13 +491,17 @@ class HandlerBuilder:
         data: list[Place] = [("src", i) for i in range(first, len(self.inst.src)) if self.inst.src[i].kind != "off"]
         return data, ("dst", 0) if self.inst.dst else None
 
-    def _call(self, w: Writer, function: AccessFunction, mask: Value, spots: Value, data: Value, result: Value) -> None:
+    def call_memory(
+        self, w: Writer, function: AccessFunction, mask: Value, spots: Value, data: Value, result: Value,
+        operation: Value | None = None,
+    ) -> None:  # fmt: skip
         within(data, function.data_bytes)
         within(result, function.result_bytes)
         self.accesses[function.key] = function
         w.declarations[function.key] = function.declaration
+        of = "%op" if operation is None else operation.text
         w.line(
-            f"call void @{function.key}(ptr %w, ptr %op, i64 {mask.text}, ptr {spots.text}, ptr {data.text},"
+            f"call void @{function.key}(ptr %w, ptr {of}, i64 {mask.text}, ptr {spots.text}, ptr {data.text},"
             f" ptr {result.text})"
         )
 

@@ -227,7 +227,7 @@ class UnitBuilder:
         row, inst = self.flow.code[block.pcs[-1]] if block.pcs else (None, None)
         if block.leaves == "end":
             w.line(f"ret i32 {at.END}")
-        elif block.leaves == "jump":
+        elif block.leaves in ("jump", "landing"):
             w.jump(self._stub("go", block.after, block.after in self.leaders))
         elif block.leaves == "barrier":
             w.jump(self._stub("barrier", block.after))
@@ -280,7 +280,7 @@ class UnitBuilder:
     # Instructions.
 
     def _instruction(self, row: Row, inst: Inst) -> None:
-        if row.unit in ("nop", "branch", "end", "barrier"):
+        if row.unit in ("nop", "wait", "branch", "end", "barrier"):
             return
         is_watched = row.unit == "memory" and self.observers.key(row, inst)  # it must not go back to tier 0 half told
         if inst.mods.by_mode or is_watched:  # the former tells the CPU how to round

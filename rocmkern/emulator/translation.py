@@ -20,6 +20,7 @@ from rocmkern.emulator.library import Library
 from rocmkern.emulator.mode import Translated
 from rocmkern.emulator.observers.seam import Observers
 from rocmkern.emulator.pieces import NoMeaning, Piece, Pieces, pieces
+from rocmkern.emulator.scan import Words
 from rocmkern.emulator.snapshot import Run, Snapshot, words_of
 from rocmkern.errors import KernelAborted, UnsupportedInstruction
 from rocmkern.locks import ReentrantLock
@@ -60,6 +61,7 @@ class Translation:
     _rooms: list[ctypes.Array[ctypes.c_char]] = field(factory=list)
     _free: int = 0
     _free_end: int = 0
+    _loads_to_lds: bool | None = None
     _count: int = 0  # address of the function that counts
 
     def __attrs_post_init__(self) -> None:
@@ -67,6 +69,13 @@ class Translation:
         self._marks = bytearray(len(self.text) // 4 + 1)
 
     # What is there.
+
+    @property
+    def loads_to_lds(self) -> bool:
+        """Whether there may be loads to LDS, which are under way until a wait: that ends a block then."""
+        if self._loads_to_lds is None:
+            self._loads_to_lds = Words(self.isa, self.text, 0, len(self.text)).loads_to_lds()
+        return self._loads_to_lds
 
     def is_written(self, pc: int) -> bool:
         return bool(self._marks[pc >> 2] & WRITTEN)
@@ -233,7 +242,7 @@ class Translation:
                     seen.add(pc)
                     trace.append((pc, piece))
                     after = pc + piece.size
-                    if piece.parts_blocks:
+                    if piece.parts_blocks or (piece.form.awaits_loads and self.loads_to_lds):
                         self._lead(after)
                     if piece.target is None:
                         continue

@@ -19,7 +19,7 @@ VECTOR_KINDS: Final = ("v", "vl", "vh")
 FIELDS: Final = {
     at.SCALARS["vcc"]: 8, at.SCALARS["m0"]: 4, at.SCALARS["exec"]: 8, at.SCC: 4, at.WAVE_NEXT: 8, at.WAVE_FUEL: 8,
     at.WAVE_LAUNCH: 8, at.WAVE_LDS: 8, at.WAVE_LDS_SIZE: 8, at.WAVE_SCRATCH: 8, at.WAVE_SCRATCH_SIZE: 8,
-    at.WAVE_NUMBER: 4, at.WAVE_PC: 8, at.WAVE_OBSERVERS: 8, at.WAVE_SIGNALS: 8, at.WAVE_MODE: 4,
+    at.WAVE_NUMBER: 4, at.WAVE_PC: 8, at.WAVE_OBSERVERS: 8, at.WAVE_LANDING: 8, at.WAVE_SIGNALS: 8, at.WAVE_MODE: 4,
     at.WAVE_TEMP: at.WAVE_VECTORS - at.WAVE_TEMP,
 }  # fmt: skip
 
@@ -103,7 +103,20 @@ def pair(w: Writer, number: int) -> Value:
 
 def first_waves_signals(w: Writer) -> Value:
     """Pointer to what the first wave of the workgroup counts for all."""
+    stride, number, _ = _neighbours(w)
+    return _inside(w, at.WAVE_SIGNALS - number * stride, FIELDS[at.WAVE_SIGNALS])
+
+
+def landing(w: Writer) -> Value:
+    """Pointer to the wave's queue of loads to LDS."""
+    stride, number, count = _neighbours(w)
+    offset = (count - number) * stride + number * at.LANDING_QUEUE_BYTES
+    return _inside(w, offset, at.LANDING_QUEUE_BYTES)
+
+
+def _neighbours(w: Writer) -> tuple[Value, Value, Value]:
+    """How far the waves of a workgroup lie apart, which one this is, and how many there are."""
     launch = w.load(field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
     stride = w.load(w.at(launch, at.LAUNCH_WAVE_STRIDE), "i64", 0, 8)
     number = w.load(field(w, at.WAVE_NUMBER), "i32", 0, 4).zext("i64")
-    return _inside(w, at.WAVE_SIGNALS - number * stride, FIELDS[at.WAVE_SIGNALS])
+    return stride, number, w.load(w.at(launch, at.LAUNCH_WAVES), "i32", 0, 4).zext("i64")

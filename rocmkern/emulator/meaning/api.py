@@ -26,7 +26,7 @@ Units:
     lanes  across lanes; the values hold all `c.wave_size` lanes; `c.exec_bits` is EXEC as a vector of i1
     salu   scalar
     state  out of line on the wave's registers in memory, by pointer: readlane, MFMA; `emit(state)` gets a `State`
-    branch, nop, sleep, end, barrier: `control.py`; memory: one `Access` per name in `memory.py`
+    branch, nop, wait, sleep, end, barrier: `control.py`; memory: one `Access` per name in `memory.py`
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from rocmkern.emulator.mode import Mode
 from rocmkern.locks import lazy
 
 Unit = Literal[
-    "valu", "lanes", "salu", "nop", "sleep", "end", "barrier", "branch", "memory", "state", "count", "untranslated",
-    "dual",
+    "valu", "lanes", "salu", "nop", "wait", "sleep", "end", "barrier", "branch", "memory", "state", "count",
+    "untranslated", "dual",
 ]  # fmt: skip
 
 ELEMENT: Final[dict[str, str]] = {

@@ -24,11 +24,14 @@ control("s_cbranch_execnz", "branch", "exec", _set)
 control("s_cbranch_vccz", "branch", "vcc", _clear)
 control("s_cbranch_vccnz", "branch", "vcc", _set)
 
-# Memory is coherent and instructions complete in order, so waits, cache control and scheduling hints do nothing. There
-# are no exceptions, and no debugger for which to branch.
+# Loads to LDS land at waits for vector memory.
+control("s_waitcnt s_waitcnt_vmcnt", "wait")
+
+# Memory is coherent and all else completes in order, so other waits, cache control and scheduling hints do nothing.
+# There are no exceptions, and no debugger for which to branch.
 control(
     """
-    s_nop s_waitcnt s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_waitcnt_depctr
+    s_nop s_waitcnt_vscnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_waitcnt_depctr
     s_setprio s_inst_prefetch s_icache_inv s_dcache_inv s_dcache_wb s_clause s_delay_alu s_sethalt
     s_ttracedata s_code_end s_wait_idle s_wait_event s_wait_loadcnt s_wait_storecnt s_wait_kmcnt s_wait_dscnt
     s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_alu
