@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rocmkern import einops_backend
 
 if TYPE_CHECKING:
+    from rocmkern import distributed as distributed
     from rocmkern import errors as errors
     from rocmkern import fft as fft  # so it is public to type checkers, as the others are by `*`
     from rocmkern import linalg as linalg
@@ -182,7 +183,7 @@ _ELSEWHERE = {
     "topk": "top_k", "unsqueeze": "expand_dims",
 }  # fmt: skip
 
-_EXTENSIONS = ("errors", "fft", "linalg", "random")  # modules of their own
+_EXTENSIONS = ("distributed", "errors", "fft", "linalg", "random")  # modules of their own
 
 __all__ = sorted(_HOME)
 

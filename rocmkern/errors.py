@@ -167,6 +167,14 @@ class GraphError(RocmkernError, RuntimeError):
     """Work that a graph can't capture, or a graph that is used before it has some or otherwise than it was captured."""
 
 
+class CollectiveError(RocmkernError, RuntimeError):
+    """Processes that work together do not: one is gone, asks for something else, or the library between them failed."""
+
+
+class CollectiveTimeout(CollectiveError, TimeoutError):
+    """A process waited longer for the others than it was told to."""
+
+
 class TraceError(RocmkernError, RuntimeError):
     """A trace is entered while another one is."""
 

@@ -12,7 +12,7 @@ LAYERS = (
     ("hip_on_cpu", "models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),
-    ("fft", "linalg", "random"),
+    ("distributed", "fft", "linalg", "random"),
     ("ops",),
     ("engine",),
     ("tensor", "methods", "layout", "promotion", "dlpack", "constants"),

@@ -16,6 +16,11 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
+def function_pointer(capsule: object) -> int:
+    """Where the function of a module's `__pyx_capi__` is, however it is declared."""
+    return int(_capsule_pointer(capsule, _capsule_name(capsule)))
+
+
 @frozen
 class CFunction:
     """A function and how the bindings declare it. All arguments are integers and pointers, the result is a status."""

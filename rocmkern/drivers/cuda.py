@@ -12,7 +12,7 @@ from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch
-from rocmkern.drivers.protocol import CopyStep, DeviceInfo, FillStep, GraphStep, KernelStep
+from rocmkern.drivers.protocol import CopyStep, DeviceInfo, FillStep, KernelStep, NodeStep
 from rocmkern.drivers.vendor import (
     BAD_IMAGE,
     FAULT,
@@ -156,7 +156,7 @@ class _Graphs(VendorGraphs):
 
     driver: CudaDriver
 
-    def add(self, graph: Any, before: Any, step: GraphStep) -> Any:
+    def add(self, graph: Any, before: Any, step: NodeStep) -> Any:
         behind = ([], 0) if before is None else ([before], 1)
         if isinstance(step, CopyStep):
             return check("cuGraphAddMemcpyNode", graph, *behind, _copied(step), self.driver._context)
@@ -165,7 +165,7 @@ class _Graphs(VendorGraphs):
         arguments = self._arguments(step)
         return check("cuGraphAddKernelNode", graph, *behind, self._launched(step, arguments))
 
-    def change(self, executable: Any, node: Any, step: GraphStep) -> None:
+    def change(self, executable: Any, node: Any, step: NodeStep) -> None:
         if isinstance(step, CopyStep):
             check("cuGraphExecMemcpyNodeSetParams", executable, node, _copied(step), self.driver._context)
         elif isinstance(step, FillStep):

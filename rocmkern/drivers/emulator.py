@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from attrs import define, field
 
 from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import Again, CopyStep, DeviceInfo, Dims, FillStep, GraphStep
+from rocmkern.drivers.protocol import Again, CallStep, CopyStep, DeviceInfo, Dims, FillStep, GraphStep, Work
 from rocmkern.drivers.work_queue import Mark, WorkQueue
 from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError, together
 from rocmkern.locks import renew_in_children
@@ -31,29 +32,32 @@ if TYPE_CHECKING:
 
 _DEFAULT_TARGET: Final = "gfx942"
 _CHECKED: Final = "checked"
+_NAME: Final = re.compile(
+    rf"emulator(:(?P<target>(?!{_CHECKED}$)[a-z]\w*))?(:(?P<ordinal>\d{{1,4}}))?(:(?P<checked>{_CHECKED}))?"
+)
 _MAX_GRID: Final[Dims] = (2**31 - 1, 65536, 65536)  # what HIP reports
 
 
 def open_device(name: str) -> EmulatorDriver:
-    """`emulator`, `emulator:gfx90a`, `emulator:gfx90a:checked`."""
-    _, *parts = name.split(":")
-    parts = [_DEFAULT_TARGET, *parts] if parts[:1] in ([], [_CHECKED]) else parts
-    target = TARGETS.get(parts[0])
-    if target is None or parts[1:] not in ([], [_CHECKED]):
+    """`emulator`, `emulator:gfx90a`, `emulator:gfx90a:checked`; `emulator:gfx90a:1` is a second device of that kind."""
+    found = _NAME.fullmatch(name)
+    target = TARGETS.get(found["target"] or _DEFAULT_TARGET) if found else None
+    if found is None or target is None:
         raise DeviceNotFound(
-            f"open: no device {name!r}; the emulator has {', '.join(TARGETS)}, each also with `:{_CHECKED}`"
+            f"open: no device {name!r}; the emulator has {', '.join(TARGETS)}, each also with `:{_CHECKED}`, and with "
+            "`:1` and so on for more than one"
         )
-    return EmulatorDriver(_info(target, checked=bool(parts[1:])))
+    return EmulatorDriver(_info(target, int(found["ordinal"] or 0), checked=bool(found["checked"])))
 
 
 def present() -> tuple[DeviceInfo, ...]:
-    return tuple(_info(target, checked=False) for target in TARGETS.values())
+    return tuple(_info(target, 0, checked=False) for target in TARGETS.values())
 
 
-def _info(target: Target, *, checked: bool) -> DeviceInfo:
+def _info(target: Target, ordinal: int, *, checked: bool) -> DeviceInfo:
     most = target.max_threads_per_block
     return DeviceInfo(
-        name=f"emulator:{target.name}" + (f":{_CHECKED}" if checked else ""),
+        name=f"emulator:{target.name}" + (f":{ordinal}" if ordinal else "") + (f":{_CHECKED}" if checked else ""),
         marketing=f"{target.marketing} on the CPU",
         arch=target.name,
         wave_size=target.wave_size,
@@ -334,6 +338,9 @@ class EmulatorDriver:
             module.let_go()
             raise
 
+    def enqueue(self, work: Work, stream: int) -> None:
+        self._do(stream, work, stream)
+
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
         entry = self._entry(function)
         start = entry.start(self._machine, grid, block, 0)
@@ -367,6 +374,8 @@ class EmulatorDriver:
     def _task(self, step: GraphStep) -> Callable[[], None]:
         """What does a step, with all that can be found out before."""
         machine = self._machine
+        if isinstance(step, CallStep):
+            return partial(step.work, 0)
         if isinstance(step, CopyStep):
             target = machine.view(step.target, step.nbytes)
             return partial(_copy, target, machine.view(step.source, step.nbytes, writes=False))

@@ -12,7 +12,7 @@ from attrs import define, field
 
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Launch
-from rocmkern.drivers.protocol import CopyStep, DeviceInfo, FillStep, GraphStep, KernelStep
+from rocmkern.drivers.protocol import CopyStep, DeviceInfo, FillStep, KernelStep, NodeStep
 from rocmkern.drivers.vendor import (
     BAD_IMAGE,
     FAULT,
@@ -173,7 +173,7 @@ class _Graphs(VendorGraphs):
 
     driver: HipDriver
 
-    def add(self, graph: Any, before: Any, step: GraphStep) -> Any:
+    def add(self, graph: Any, before: Any, step: NodeStep) -> Any:
         nodes = (ctypes.c_void_p * 1)(None if before is None else int(before))
         behind = (None, 0) if before is None else (ctypes.addressof(nodes), 1)
         if isinstance(step, CopyStep):
@@ -185,7 +185,7 @@ class _Graphs(VendorGraphs):
         launched = self._launched(step, arguments)
         return check("hipGraphAddKernelNode", graph, *behind, ctypes.addressof(launched))
 
-    def change(self, executable: Any, node: Any, step: GraphStep) -> None:
+    def change(self, executable: Any, node: Any, step: NodeStep) -> None:
         if isinstance(step, CopyStep):
             check("hipGraphExecMemcpyNodeSetParams1D", executable, node, *_copied(step))
         elif isinstance(step, FillStep):

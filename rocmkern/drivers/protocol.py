@@ -11,6 +11,7 @@ from rocmkern.targets import strip_features
 
 Dims = tuple[int, int, int]
 Again = Callable[[Sequence[int]], None]  # a launch on stream 0 whose arguments are known but for these addresses
+Work = Callable[[int], None]  # adds its own to the stream that it is passed
 
 
 @frozen
@@ -65,7 +66,15 @@ class FillStep:
     nbytes: int
 
 
-GraphStep = KernelStep | CopyStep | FillStep
+@frozen
+class CallStep:
+    """Work of another library in a graph, which is passed the stream."""
+
+    work: Work
+
+
+NodeStep = KernelStep | CopyStep | FillStep
+GraphStep = NodeStep | CallStep
 
 
 class Driver(Protocol):
@@ -119,6 +128,7 @@ class Driver(Protocol):
         arguments: bytes,
         early: bool = False,  # it may begin before the launch ahead has ended, on devices that can: the kernel waits
     ) -> None: ...
+    def enqueue(self, work: Work, stream: int) -> None: ...  # called at once, or in its turn where a stream is a thread
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again: ...
 
     def build_graph(self, steps: Sequence[GraphStep]) -> int: ...  # which run one after the other

@@ -14,7 +14,7 @@ from attrs import define, field
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, GraphStep
+from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, GraphStep, Work
 from rocmkern.drivers.vendor_graphs import StepByStep, VendorGraphs
 from rocmkern.errors import (
     ClosedError,
@@ -268,6 +268,7 @@ class VendorDriver(ABC):
         return self._query("query_event", self._objects[event])
 
     def _query(self, action: str, held: Any) -> bool:
+        self._select()
         (call,) = self.vendor.calls[action]
         (status,) = getattr(self.vendor.bindings(), call)(held)
         if status.name == self.vendor.not_ready:
@@ -277,6 +278,7 @@ class VendorDriver(ABC):
         return True
 
     def synchronize_event(self, event: int) -> None:
+        self._select()
         self._do("synchronize_event", self._objects[event])
 
     def elapsed_ms(self, start: int, end: int) -> float:
@@ -334,6 +336,11 @@ class VendorDriver(ABC):
         if status := self._call(*launch.passed):
             self._refused(launch, status)
         spare.append(launch)
+
+    def enqueue(self, work: Work, stream: int) -> None:
+        self._select()
+        self._stream(stream)  # refuses a closed one
+        work(stream)
 
     def prepare(self, function: int, grid: Dims, block: Dims, arguments: bytes, places: Sequence[int]) -> Again:
         geometry, several = (function, grid, block, 0, 0, False), self._several

@@ -8,13 +8,14 @@ earlier work gave back, as on a device; nobody else gets it, since each launch o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from struct import Struct
 from typing import Any, Final
 
 from attrs import define, field
 
-from rocmkern.drivers.protocol import CopyStep, Dims, FillStep, GraphStep, KernelStep
+from rocmkern.drivers.protocol import CallStep, CopyStep, Dims, FillStep, GraphStep, KernelStep
 from rocmkern.engine.checks import NOWHERE, STATUS_BYTES, STATUS_WORDS, Check, answers_at_once
 from rocmkern.errors import GraphError, RocmkernError, together
 from rocmkern.runtime import Device, DeviceMemory, Function, Stream
@@ -78,6 +79,20 @@ class Fill:
 
 
 @define(eq=False)
+class Call:
+    """Work of another library, which is passed the addresses and the stream."""
+
+    device: Device
+    work: Callable[[Sequence[int], int], None]
+
+    def step(self, addresses: Sequence[int]) -> CallStep:
+        return CallStep(partial(self.work, addresses))
+
+    def run(self, addresses: Sequence[int], stream: int) -> None:
+        self.device.driver.enqueue(partial(self.work, addresses), stream)
+
+
+@define(eq=False)
 class Spot:
     """An address that a node is passed. Where it leads to memory of others: that, and where in it what the operation
     was given begins."""
@@ -89,9 +104,9 @@ class Spot:
 
 @define(eq=False)
 class Node:
-    """One launch, copy or fill."""
+    """One launch, copy, fill or call."""
 
-    work: Kernel | Copy | Fill
+    work: Kernel | Copy | Fill | Call
     spots: list[Spot]
 
     @property
@@ -156,6 +171,10 @@ class Capture:
         self.belong(device)
         self.filled(self._owned(address), byte, nbytes)
 
+    def call(self, device: Device, work: Callable[[Sequence[int], int], None], owned: Sequence[Owned]) -> None:
+        self.belong(device)
+        self._add(Call(device, work), owned)
+
     def hold(self, value: Any) -> None:
         if isinstance(value, DeviceMemory | Foreign):
             if isinstance(value, Foreign) or self._pool is None or value.pool is not self._pool:
@@ -206,7 +225,7 @@ class Capture:
             pool.keeps = False
             pool.give_back()
 
-    def _add(self, work: Kernel | Copy | Fill, owned: Sequence[Owned]) -> None:
+    def _add(self, work: Kernel | Copy | Fill | Call, owned: Sequence[Owned]) -> None:
         spots = []
         for memory, begin, address in owned:
             if memory is not None:

@@ -7,7 +7,7 @@ which a graph can't wait for. What is remembered, and how it is done later, is t
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import local
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -44,6 +44,7 @@ class Recorder(Protocol):
     def launch(self, function: Function, packed: bytes, grid: Dims, block: Dims, shared_bytes: int) -> None: ...
     def copy(self, device: Device, target: int, source: int, nbytes: int) -> None: ...
     def fill(self, device: Device, address: int, byte: int, nbytes: int) -> None: ...
+    def call(self, device: Device, work: Callable[[Sequence[int], int], None], owned: Sequence[Owned]) -> None: ...
     def hold(self, value: Any) -> None: ...  # memory, or what has some, that remembered work needs
     def memory(self, device: Device, nbytes: int) -> DeviceMemory: ...  # for what that work makes
     def answer(self, check: Any) -> int: ...  # the address where it answers a check

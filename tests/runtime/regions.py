@@ -26,6 +26,8 @@ import numpy as np
 
 import rocmkern as rk
 from rocmkern import drivers, locks
+from rocmkern.distributed.places import Place
+from rocmkern.distributed.rendezvous import meet
 from rocmkern.engine import checks
 from rocmkern.errors import DriverError
 from rocmkern.hip_on_cpu.calls import Calls
@@ -88,6 +90,16 @@ class Work:
         self.calls.hipFree(address.value or 0)
         with self.device.create_stream() as stream:
             self.memory.fill(2, stream)
+        self.collective(x)
+
+    def collective(self, x: rk.Tensor) -> None:
+        """What a job of one process does with a tensor, which it sends to itself."""
+        rendezvous = meet(Place(0, 1, 0, "127.0.0.1", 0), None, HANG_S)
+        with rk.distributed.Group(self.device, (0,), 0, rendezvous) as group:
+            assert rk.distributed.all_reduce(x, group=group).tolist() == [1.0, 2.0]
+            rk.distributed.send(x, 0, group=group)
+            assert rk.distributed.recv(rk.zeros(2, device=self.device), 0, group=group).tolist() == [1.0, 2.0]
+        rendezvous.close()
 
 
 class Hook:

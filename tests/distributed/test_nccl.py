@@ -1,0 +1,177 @@
+"""What arrives at NCCL: the real calls against a library that records them, on CUDA's stand-in."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import rocmkern as rk
+from rocmkern import distributed
+from rocmkern.distributed import Group
+from rocmkern.distributed.places import Place
+from rocmkern.distributed.rendezvous import meet
+from rocmkern.drivers import collective_library
+from rocmkern.errors import CollectiveError, CollectiveTimeout
+from tests import cuda_double, doubles
+from tests.distributed.jobs import free_port
+from tests.doubles import Double
+
+
+@functools.cache
+def library() -> Double:
+    return Double(doubles.compiled("nccl_double.c", "libnccl.so.2"))
+
+
+@pytest.fixture
+def cuda() -> Iterator[Double]:
+    with cuda_double.present() as found:
+        yield found
+
+
+@pytest.fixture
+def nccl(cuda: Double) -> Iterator[Double]:
+    found = library()
+    found.reset()
+    found.library.double_asynchronous(0)
+    collective_library.nccl.cache_clear()
+    yield found
+    collective_library.nccl.cache_clear()
+
+
+@contextmanager
+def alone(timeout: float = 5.0) -> Iterator[Group]:
+    """A job of this process."""
+    rendezvous = meet(Place(0, 1, 0, "127.0.0.1", free_port()), None, timeout)
+    try:
+        with Group(rk.Device("cuda:1"), (0,), 0, rendezvous) as group:
+            yield group
+    finally:
+        rendezvous.close()
+
+
+def host(group: Group, values: object, dtype: rk.DType) -> rk.Tensor:
+    return rk.asarray(np.asarray(values, dtype.numpy), device=group.device)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "code", "count"),
+    [
+        ("int8", 0, 6), ("uint8", 1, 6), ("int32", 2, 6), ("uint32", 3, 6), ("int64", 4, 6), ("uint64", 5, 6),
+        ("float16", 6, 6), ("float32", 7, 6), ("float64", 8, 6), ("bfloat16", 9, 6), ("complex64", 7, 12),
+        ("complex128", 8, 12),
+    ],
+)  # fmt: skip
+def test_dtypes_by_ncclDataType(nccl: Double, dtype: str, code: int, count: int) -> None:  # noqa: N802 - its name
+    """Complex numbers go as twice as many real ones."""
+    with alone() as group:
+        x = host(group, range(6), rk.dtype(dtype))
+        found = distributed.all_reduce(x, group=group)
+        distributed.reduce_scatter(x, group=group)
+        np.testing.assert_array_equal(found.numpy(), x.numpy())
+    assert nccl.log("ncclAllReduce") == [f"ncclAllReduce {count} type {code} op 0 stream 0"]
+    assert nccl.log("ncclReduceScatter") == [f"ncclReduceScatter {count} type {code} op 0 stream 0"]
+
+
+def test_reductions_by_ncclRedOp(nccl: Double) -> None:  # noqa: N802 - its name
+    """A sum of booleans is their maximum, a product their minimum."""
+    with alone() as group:
+        x, flags = host(group, [1, 2], rk.float32), host(group, [True, False], rk.bool_)
+        for op in ("sum", "prod", "max", "min", "avg"):
+            distributed.all_reduce(x, op, group=group)
+        for op in ("sum", "prod"):
+            distributed.all_reduce(flags, op, group=group)
+    assert nccl.log("ncclAllReduce") == [
+        *(f"ncclAllReduce 2 type 7 op {op} stream 0" for op in range(5)),
+        "ncclAllReduce 2 type 1 op 2 stream 0",
+        "ncclAllReduce 2 type 1 op 3 stream 0",
+    ]
+
+
+def test_what_only_moves_goes_as_bytes(nccl: Double) -> None:
+    """On the stream that is named; all_to_all is one group of calls."""
+    with alone() as group:
+        x, stream = host(group, [1, 2, 3], rk.int16), group.device.create_stream()
+        distributed.all_gather(x, group=group, stream=stream)
+        distributed.broadcast(x, group=group)
+        distributed.all_to_all(x, group=group)
+        distributed.send(x, 0, group=group)
+        distributed.recv(x, 0, group=group)
+    sent, received = "ncclSend 6 type 1 peer 0 stream 0", "ncclRecv 6 type 1 peer 0 stream 0"
+    assert nccl.log() == [
+        "ncclCommInitRank 1 7 0",
+        "ncclAllGather 6 type 1 stream 1",
+        "ncclBroadcast 6 type 1 root 0 stream 0",
+        *("ncclGroupStart", sent, received, "ncclGroupEnd"),
+        *(sent, received),
+        "ncclCommDestroy",
+    ]
+
+
+def test_graphs_call_between_their_parts(nccl: Double, cuda: Double) -> None:
+    """A collective between two fills: a graph of CUDA's before it and another one behind."""
+    with alone() as group:
+        memory, x = group.device.alloc(64), host(group, [1], rk.float32)
+        with rk.Graph() as graph:
+            with graph.capture():
+                memory.fill(1)
+                memory.fill(2)
+                distributed.all_reduce(x, out=x, group=group)
+                memory.fill(3)
+            cuda.reset()
+            nccl.reset()
+            graph.launch()
+            graph.launch()
+            assert nccl.log() == ["ncclAllReduce 1 type 7 op 0 stream 0"] * 2
+            assert len(cuda.log("cuGraphLaunch")) == 4
+            assert len(cuda.log("cuGraphCreate")) == 2
+
+
+def test_a_refused_call_tells_what_the_library_says(nccl: Double) -> None:
+    """Status, text and the library's last message."""
+    with alone() as group:
+        nccl.fail("ncclAllReduce", 5)
+        text = r"ncclAllReduce: invalid usage \(5\): told by the stand-in; set NCCL_DEBUG=INFO to see what NCCL does"
+        with pytest.raises(CollectiveError, match=text):
+            distributed.all_reduce(host(group, [1], rk.float32), group=group)
+
+
+def aborted(nccl: Double) -> bool:
+    """Whether the communicator is aborted, at the latest after a while."""
+    end = time.monotonic() + 20
+    while not nccl.log("ncclCommAbort") and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(nccl.log("ncclCommAbort"))
+
+
+def test_work_that_never_ends_is_aborted_and_told(nccl: Double, cuda: Double) -> None:
+    """By the next call that waits for the device, and by every later one of the group."""
+    with alone(timeout=0.2) as group:
+        x = host(group, [1], rk.float32)
+        cuda.events_ready(False)
+        distributed.all_reduce(x, group=group)
+        assert aborted(nccl)
+        cuda.events_ready(True)
+        text = r"all_reduce: the others did not come within 0\.2 s; look what they do, or give init a longer timeout"
+        with pytest.raises(CollectiveTimeout, match=text):
+            group.device.synchronize()
+        group.device.synchronize()
+        with pytest.raises(CollectiveTimeout, match=text):
+            distributed.all_reduce(x, group=group)
+    assert nccl.log("ncclCommDestroy") == []
+
+
+def test_failures_between_processes_are_told(nccl: Double, cuda: Double) -> None:
+    """NCCL learns of them after the call has returned."""
+    with alone() as group:
+        cuda.events_ready(False)
+        nccl.library.double_asynchronous(6)
+        distributed.all_reduce(host(group, [1], rk.float32), group=group)
+        assert aborted(nccl)
+        cuda.events_ready(True)
+        with pytest.raises(CollectiveError, match=r"all_reduce: remote error \(6\)"):
+            group.device.synchronize()
