@@ -142,14 +142,6 @@ def cumprod(x: Tensor, axis: int | None = None, dtype: DType | None = None, out:
     return rocmkern.cumprod(x, axis, dtype, out)
 
 
-def _into(out: Tensor | None, found: Tensor) -> Tensor:
-    """A result, in the tensor that was named for it."""
-    if out is None:
-        return found
-    out[...] = found
-    return out
-
-
 # Shapes
 
 
@@ -203,12 +195,12 @@ def conj(x: Tensor) -> Tensor:
 
 def clip(x: Tensor, min: Operand | None = None, max: Operand | None = None, out: Tensor | None = None) -> Tensor:
     """`rocmkern.clip` of the tensor."""
-    return _into(out, rocmkern.clip(x, min, max))
+    return rocmkern.ops.elementwise.finish("clip", rocmkern.clip(x, min, max), out)
 
 
 def round(x: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """`rocmkern.round` of the tensor."""
-    return _into(out, rocmkern.round(x, decimals))
+    return rocmkern.ops.elementwise.finish("round", rocmkern.round(x, decimals), out)
 
 
 def dot(x: Tensor, other: Tensor) -> Tensor:

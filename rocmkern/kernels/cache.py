@@ -7,6 +7,7 @@ import threading
 from attrs import define, field
 
 from rocmkern import targets
+from rocmkern.errors import ArgumentError
 from rocmkern.kernels import families, instance_files, shipped
 from rocmkern.runtime import Device, Function, Module
 from rocmkern.runtime.device import DeviceLike, open_device
@@ -66,4 +67,6 @@ def get_kernel(family: str, symbol: str, device: DeviceLike = None) -> Function:
 
     Raises ModuleNotShipped, TargetNotBuilt or KernelNotFound (each a LookupError).
     """
+    if not isinstance(family, str) or not isinstance(symbol, str):
+        raise ArgumentError(f"get_kernel: family {family!r} and symbol {symbol!r}; give two names")
     return KernelCache.current().function(family, symbol, open_device(device))

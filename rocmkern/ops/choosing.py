@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rocmkern.errors import DTypeError, ShapeError
-from rocmkern.layout import Layout, normal_axis
+from rocmkern.layout import Layout, listed, normal_axis, normal_integer
 from rocmkern.ops.creation import asarray
 from rocmkern.ops.elementwise import as_tensor, as_tensors, device_and_dtype, operand
 from rocmkern.ops.indexing import nonzero, searchsorted, take, take_along_axis, where
@@ -43,6 +43,8 @@ def extract(condition: Tensor, x: Tensor, /) -> Tensor:
 def select(conditions: Sequence[Tensor], choices: Sequence[Operand], /, default: Operand = 0) -> Tensor:
     """For each place the value of the first choice whose condition is true there, else the default."""
     tests = as_tensors("select", conditions)
+    if not isinstance(choices, Sequence):
+        raise DTypeError(f"select: choices {type(choices).__name__} is no sequence; put them in a list")
     if len(tests) != len(choices):
         raise ShapeError(f"select: {len(tests)} conditions for {len(choices)} choices; give as many")
     given = [*choices, default]
@@ -108,8 +110,8 @@ def _checked(operation: str, x: Tensor, kth: int | Sequence[int], axis: int | No
     source = reshape(as_tensor(operation, x), -1) if axis is None else x
     at = normal_axis(-1 if axis is None else axis, as_tensor(operation, source).ndim, operation)
     n = source.shape[at]
-    for k in kth if isinstance(kth, Sequence) else (kth,):
-        if not -n <= k < n:
+    for k in listed(kth):
+        if not -n <= normal_integer(k, operation, "kth") < n:
             raise ShapeError(f"{operation}: {k} on an axis of length {n}; use {-n}..{n - 1}")
     return source, at
 
@@ -144,6 +146,8 @@ def fill_diagonal(x: Tensor, value: Operand, /, wrap: bool = False) -> None:
 def apply_along_axis(function: Callable[..., Any], axis: int, x: Tensor, /, *args: Any, **options: Any) -> Tensor:
     """What a function makes of each vector along an axis, in place of that axis: it is called once for each."""
     at = normal_axis(axis, as_tensor("apply_along_axis", x).ndim, "apply_along_axis")
+    if not callable(function):
+        raise DTypeError(f"apply_along_axis: {type(function).__name__} is no function; give one of a vector")
     lines = moveaxis(x, at, -1)
     rows = reshape(lines, (-1, x.shape[at]))
     if not rows.shape[0]:

@@ -24,9 +24,9 @@ Pair = int | tuple[int, int]
 @planned
 def conv2d(
     x: Tensor,
+    /,
     weight: Tensor,
     bias: Tensor | None = None,
-    /,
     *,
     stride: Pair = 1,
     padding: Pair = 0,
@@ -63,9 +63,9 @@ def conv2d(
 @planned
 def conv_transpose2d(
     x: Tensor,
+    /,
     weight: Tensor,
     bias: Tensor | None = None,
-    /,
     *,
     stride: Pair = 1,
     padding: Pair = 0,
@@ -98,9 +98,9 @@ def conv_transpose2d(
 @planned
 def conv1d(
     x: Tensor,
+    /,
     weight: Tensor,
     bias: Tensor | None = None,
-    /,
     *,
     stride: int = 1,
     padding: int = 0,
@@ -118,9 +118,9 @@ def conv1d(
 @planned
 def conv_transpose1d(
     x: Tensor,
+    /,
     weight: Tensor,
     bias: Tensor | None = None,
-    /,
     *,
     stride: int = 1,
     padding: int = 0,

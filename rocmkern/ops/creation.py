@@ -19,7 +19,7 @@ from rocmkern.errors import DTypeError, ExchangeError, ScalarRangeError, ShapeEr
 from rocmkern.kernels import plans
 from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_integer, normal_shape
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
-from rocmkern.ops.elementwise import as_tensor, broadcast, real_number
+from rocmkern.ops.elementwise import as_tensor, broadcast, one_of, real_number
 from rocmkern.ops.launch import context, encode, kernel
 from rocmkern.ops.launch import empty as uninitialised
 from rocmkern.ops.movement import write
@@ -115,6 +115,17 @@ def _ranged(obj: object, values: np.ndarray[Any, Any], dtype: DType | None) -> n
     return values.astype((dtype or default_dtypes.INTEGER).numpy)
 
 
+def _capsule(x: Any) -> Any:
+    """What another library gives. Raises ExchangeError for what it can't give."""
+    try:
+        try:
+            return x.__dlpack__(max_version=dlpack.VERSION)
+        except TypeError:
+            return x.__dlpack__()
+    except BufferError as error:
+        raise ExchangeError(f"from_dlpack: {type(x).__name__} refuses: {error}") from None
+
+
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor of another library's memory: shared where this device can address it, else copied.
 
@@ -124,11 +135,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
         return _from_tensor(x, None, device, copy)
     if not hasattr(x, "__dlpack__"):
         raise DTypeError(f"from_dlpack: {type(x).__name__} has no __dlpack__; use asarray")
-    try:
-        capsule = x.__dlpack__(max_version=dlpack.VERSION)
-    except TypeError:
-        capsule = x.__dlpack__()
-    seen = dlpack.consume(capsule)
+    seen = dlpack.consume(_capsule(x))
     target = open_device(device)
     codes = {"hip": dlpack.ROCM, "cuda": dlpack.CUDA}
     kind, _, index = target.info.name.partition(":")
@@ -373,8 +380,7 @@ def eye(
 @planned
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate tensors of one-dimensional ones; "xy" swaps the first two axes, "ij" does not."""
-    if indexing not in ("xy", "ij"):
-        raise ShapeError(f'meshgrid: indexing {indexing!r}; use "xy" or "ij"')
+    one_of("meshgrid", indexing, "indexing", ("xy", "ij"))
     if any(as_tensor("meshgrid", a).ndim > 1 for a in arrays):
         raise ShapeError("meshgrid: it takes tensors of one dimension")
     if len({a.dtype for a in arrays}) > 1:

@@ -17,7 +17,7 @@ from rocmkern.layout import Shape
 from rocmkern.ops import small
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.creation import eye
-from rocmkern.ops.elementwise import as_tensor, broadcast
+from rocmkern.ops.elementwise import as_tensor, broadcast, check_order
 from rocmkern.ops.factors import qr
 from rocmkern.ops.faults import CheckOfMatrices, checked
 from rocmkern.ops.indexing import where
@@ -297,6 +297,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> 
     """
     if as_tensor("matrix_norm", x).ndim < 2:
         raise ShapeError(f"matrix_norm: {x.ndim} dimensions; it takes matrices, two dimensions or more")
+    check_order("matrix_norm", ord)
     if ord is None or ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord in _BY_VALUES:

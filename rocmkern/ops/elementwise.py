@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -259,6 +259,19 @@ def as_tensors(operation: str, given: object) -> list[Tensor]:
     if not tensors:
         raise ShapeError(f"{operation}: no tensors; give at least one")
     return tensors
+
+
+def one_of(operation: str, value: object, what: str, words: Sequence[str]) -> str:
+    """The word itself. Raises ShapeError for anything but one of those."""
+    if not isinstance(value, str) or value not in words:
+        raise ShapeError(f"{operation}: {what} {value!r}; use one of {', '.join(words)}")
+    return value
+
+
+def check_order(operation: str, value: object) -> None:
+    """Raises DTypeError for what can't be the order of a norm: neither a number, a word nor None."""
+    if not isinstance(value, int | float | np.integer | np.floating | str | None):
+        raise DTypeError(f"{operation}: ord {value!r}; use a number, 'fro', 'nuc' or None")
 
 
 def real_number(operation: str, value: object, what: str) -> int | float:

@@ -16,7 +16,7 @@ from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import arange, asarray, full, upload, zeros
 from rocmkern.ops.datatypes import finfo
-from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, real_float
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, one_of, operand, real_float
 from rocmkern.ops.fused import are_few
 from rocmkern.ops.indexing import searchsorted, where
 from rocmkern.ops.launch import elementwise, empty, encode, kernel, layout_info
@@ -41,6 +41,7 @@ __all__ = [
 
 Shares = float | Sequence[float] | np.ndarray[Any, Any] | Tensor
 PadMode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
+MOST_PIECES: Final = 1 << 20
 _PAD_MODES: Final = get_args(PadMode)
 # After how many elements the places repeat beyond the ends of n.
 _PERIODS: Final[dict[PadMode, Callable[[int], int]]] = {
@@ -56,7 +57,7 @@ def array(obj: object, /, dtype: DType | None = None, *, device: DeviceLike = No
     return asarray(obj, dtype=dtype, device=device, copy=True if isinstance(obj, Tensor) else None)
 
 
-def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
+def swapaxes(x: Tensor, /, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged, a view."""
     a, b = (normal_axis(axis, as_tensor("swapaxes", x).ndim, "swapaxes") for axis in (axis1, axis2))
     order = list(range(x.ndim))
@@ -81,7 +82,7 @@ def split(x: Tensor, parts: int | Sequence[int], /, axis: int = 0) -> tuple[Tens
         bounds = [(low, _at_least(low, high)) for low, high in zip([0, *ends], [*ends, n], strict=True)]
     else:
         count = normal_integer(parts, "split", "number of pieces")
-        if count < 1 or n % count:
+        if not 1 <= count <= MOST_PIECES or n % count:
             raise ShapeError(f"split: axis {at} of length {n} in {count} equal pieces; name where to cut")
         bounds = [(i * (n // count), (i + 1) * (n // count)) for i in range(count)]
     return tuple(x.view(x.layout.narrow(at, low, high - low)) for low, high in bounds)
@@ -103,8 +104,7 @@ def pad(
     """More elements around the tensor: `width` of them at each end of every axis, (before, after) for all axes, or such
     a pair for each axis. The modes are NumPy's constant, edge, reflect, symmetric and wrap.
     """
-    if mode not in _PAD_MODES:
-        raise ShapeError(f"pad: mode {mode!r}; use one of {', '.join(_PAD_MODES)}")
+    one_of("pad", mode, "mode", _PAD_MODES)
     pairs = _widths(width, as_tensor("pad", x).ndim)
     if mode == "constant":
         shape = tuple(n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True))

@@ -15,7 +15,7 @@ from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Axes, listed, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.creation import upload
-from rocmkern.ops.elementwise import as_tensor, real_float
+from rocmkern.ops.elementwise import as_tensor, one_of, real_float
 from rocmkern.ops.manipulation import roll
 from rocmkern.ops.transforms import Along, Kind, along, as_spectrum, at_once, complex_of
 from rocmkern.runtime.device import DeviceLike, open_device
@@ -167,8 +167,7 @@ def _one(
 
 def _along(operation: str, x: Tensor, at: int, n: int | None, norm: Norm, kind: Kind, *, inverse: bool) -> Along:
     """The transform along an axis from the front; n is None for the length that the tensor has."""
-    if norm not in _NORMS:
-        raise ValueError(f"{operation}: norm {norm!r}; use {', '.join(_NORMS)}")
+    one_of(operation, norm, "norm", _NORMS)
     m = x.shape[at]
     if n is None:
         n = 2 * (m - 1) if kind == "from_half" else m

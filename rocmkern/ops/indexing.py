@@ -18,7 +18,7 @@ from rocmkern.layout import broadcast_shapes, contiguous, made, normal_axis, nor
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import arange, upload
-from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, same_device
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, one_of, operand, same_device
 from rocmkern.ops.faults import checked_ids, under_check
 from rocmkern.ops.launch import context, elementwise, empty, kernel, layout_info, strided, word
 from rocmkern.ops.manipulation import broadcast_to, expand_dims, reshape
@@ -108,7 +108,7 @@ def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
     """
     if axis is None and as_tensor("take", x).ndim != 1:
         raise ShapeError(f"take: {x.ndim} dimensions; name the axis")
-    at = normal_axis(axis or 0, as_tensor("take", x).ndim, "take")
+    at = normal_axis(0 if axis is None else axis, as_tensor("take", x).ndim, "take")
     return slices_at(x, index_tensor("take", indices), at, "take")
 
 
@@ -201,8 +201,7 @@ def _selected(x: Tensor, ids: Tensor, axis: int, status: int) -> Tensor:
 @planned
 def searchsorted(x1: Tensor, x2: Operand, /, side: str = "left", *, sorter: Tensor | None = None) -> Tensor:
     """Where each value of x2 goes into the sorted x1, as int64: before equal values, or after with side="right"."""
-    if side not in ("left", "right"):
-        raise ShapeError(f'searchsorted: side {side!r}; use "left" or "right"')
+    one_of("searchsorted", side, "side", ("left", "right"))
     if as_tensor("searchsorted", x1).ndim != 1:
         raise ShapeError(f"searchsorted: x1 has {x1.ndim} dimensions; it takes 1")
     device, dtype = device_and_dtype("searchsorted", x1, x2)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import Final
 
 from rocmkern.dtypes import DType
 from rocmkern.dtypes import dtype as as_dtype
@@ -27,6 +29,8 @@ from rocmkern.ops.movement import write
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
+MOST_ELEMENTS: Final = (1 << 63) - 1
+
 
 def copy(x: Tensor, /) -> Tensor:
     """A contiguous tensor of its own memory with the same values."""
@@ -34,7 +38,7 @@ def copy(x: Tensor, /) -> Tensor:
 
 
 def contiguous(x: Tensor, /) -> Tensor:
-    """The tensor itself where its elements lie one after the other, else a copy whose do."""
+    """The tensor itself where its elements lie one after the other, else a contiguous copy."""
     return x if as_tensor("contiguous", x).is_contiguous else duplicate(x)
 
 
@@ -75,7 +79,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.view(transposed(x.layout))
 
 
-def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+def moveaxis(x: Tensor, /, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Axes moved to new places, the others in their order; a view."""
     sources = normal_axes(source, as_tensor("moveaxis", x).ndim, "moveaxis")
     destinations = normal_axes(destination, x.ndim, "moveaxis")
@@ -102,13 +106,17 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
     """Without the named axes, each of length 1, or without all such where none is named; a view."""
-    ones = [a for a, n in enumerate(as_tensor("squeeze", x).shape) if n == 1] if axis is None else axis
+    as_tensor("squeeze", x)
+    ones = [a for a, n in enumerate(x.shape) if n == 1] if axis is None else axis
     return x.view(x.layout.squeeze(normal_axes(ones, x.ndim, "squeeze")))
 
 
 def broadcast_to(x: Tensor, /, shape: int | Sequence[int]) -> Tensor:
     """The tensor repeated to a shape without copying: a view to read, since elements share memory."""
-    return broadcast(as_tensor("broadcast_to", x), normal_shape(shape, "broadcast_to"))
+    lengths = normal_shape(shape, "broadcast_to")
+    if prod(lengths) > MOST_ELEMENTS:
+        raise ShapeError(f"broadcast_to: shape {lengths} has more than {MOST_ELEMENTS} elements; no index reaches them")
+    return broadcast(as_tensor("broadcast_to", x), lengths)
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
@@ -133,7 +141,7 @@ def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     given = as_tensors("concat", arrays)
     device, dtype = device_and_dtype("concat", *given)
     parts = [reshape(a, -1) for a in given] if axis is None else given
-    at = normal_axis(axis or 0, parts[0].ndim, "concat")
+    at = normal_axis(0 if axis is None else axis, parts[0].ndim, "concat")
     rest = [(*p.shape[:at], *p.shape[at + 1 :]) for p in parts]
     if len({p.ndim for p in parts}) > 1 or len(set(rest)) > 1:
         raise ShapeError(f"concat: shapes {', '.join(str(p.shape) for p in parts)} differ off axis {at}")

@@ -13,7 +13,7 @@ from rocmkern.ops import small
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import conj
 from rocmkern.ops.creation import full
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype, real_float
+from rocmkern.ops.elementwise import as_tensor, device_and_dtype, real_float, real_number
 from rocmkern.ops.indexing import where
 from rocmkern.ops.manipulation import (
     broadcast_arrays,
@@ -120,6 +120,7 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     """
     axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
     values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, default_dtypes.floating())
+    ord = real_number("vector_norm", ord, "ord")
     if ord == 2:
         return squares(values, axes, keepdims, root=True)
     if values.dtype.is_float and values.dtype.itemsize < 4:

@@ -11,7 +11,7 @@ from rocmkern.kernels import plans_rows
 from rocmkern.layout import normal_axis
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, packed
-from rocmkern.ops.elementwise import as_tensor, device_and_dtype, real_float, same_device
+from rocmkern.ops.elementwise import as_tensor, as_tensors, device_and_dtype, real_float, same_device
 from rocmkern.ops.indexing import gathered, index_tensor, slices_at, where
 from rocmkern.ops.launch import context, elementwise, empty, encode, kernel
 from rocmkern.ops.linear import biased_product, matmul
@@ -59,7 +59,7 @@ def _along(op: str, x: Tensor, axis: int, *before: float) -> Tensor:
 
 
 @planned
-def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
+def layer_norm(x: Tensor, /, weight: Tensor | None = None, bias: Tensor | None = None, *, eps: float = 1e-5) -> Tensor:
     """Each row less its mean, over its standard deviation; times weight, plus bias, of the row's length.
 
     The variance takes two passes; f16 and bf16 are computed in f32 and rounded once.
@@ -72,7 +72,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
 
 
 @planned
-def rms_norm(x: Tensor, weight: Tensor | None = None, /, *, eps: float = 1e-5) -> Tensor:
+def rms_norm(x: Tensor, /, weight: Tensor | None = None, *, eps: float = 1e-5) -> Tensor:
     """Each row over the root of its mean square; times weight, of the row's length."""
     values = as_floats("rms_norm", x)
     scale = _per_column("rms_norm", weight, values)
@@ -115,7 +115,7 @@ def embedding(weight: Tensor, ids: Tensor, /) -> Tensor:
 
 
 @planned
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, /) -> Tensor:
+def linear(x: Tensor, /, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x times the transpose of weight (out, in), plus bias."""
     columns = matrix_transpose(weight)
     if bias is None:
@@ -137,13 +137,13 @@ def normalize(x: Tensor, /, axis: int = -1, *, eps: float = 1e-12) -> Tensor:
 
 @planned
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, /, *, scale: float | None = None
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, scale: float | None = None
 ) -> Tensor:
     """softmax(query · keyᵀ · scale + mask) · value over the last two axes (length, features).
 
     A bool mask lets pass where it is true; another is added. The scale is 1/sqrt(features) by default.
     """
-    if any(as_tensor("scaled_dot_product_attention", t).ndim < 2 for t in (query, key, value)):
+    if any(t.ndim < 2 for t in as_tensors("scaled_dot_product_attention", (query, key, value))):
         shapes = f"{query.shape}, {key.shape} and {value.shape}"
         raise ShapeError(f"scaled_dot_product_attention: shapes {shapes}; they end in (length, features)")
     factor = (
@@ -180,7 +180,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, /) -> Tensor:
 
 
 @planned
-def rope(x: Tensor, cos: Tensor, sin: Tensor, /, *, interleaved: bool = False) -> Tensor:
+def rope(x: Tensor, /, cos: Tensor, sin: Tensor, *, interleaved: bool = False) -> Tensor:
     """Rotary position embedding of (batch, heads, length, features) by tables (length, features/2).
 
     A pair to rotate is one feature of each half, or two neighbours where `interleaved`.

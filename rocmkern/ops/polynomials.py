@@ -20,7 +20,7 @@ from rocmkern.ops.solutions import lstsq
 from rocmkern.tensor import Tensor
 
 
-def polyfit(x: Tensor, y: Tensor, deg: int, /, *, w: Tensor | None = None) -> Tensor:
+def polyfit(x: Tensor, y: Tensor, /, deg: int, *, w: Tensor | None = None) -> Tensor:
     """The coefficients, that of the highest power first, of the polynomial of degree `deg` that is nearest to points by
     least squares; weights say what each difference counts. Several columns of y give as many columns.
 

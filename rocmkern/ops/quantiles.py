@@ -15,7 +15,7 @@ from rocmkern.layout import Axes, normal_axes
 from rocmkern.ops import familiar
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import clip, imag, real
-from rocmkern.ops.elementwise import as_tensor, finish, real_float
+from rocmkern.ops.elementwise import as_tensor, finish, one_of, real_float
 from rocmkern.ops.familiar import Shares
 from rocmkern.ops.indexing import take_along_axis, where
 from rocmkern.ops.manipulation import expand_dims, permute_dims, reshape, squeeze, stack
@@ -153,7 +153,7 @@ def nanmedian(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, kee
 
 
 def _quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, method: str, keepdims: bool) -> Tensor:
-    _check_method(operation, method)
+    one_of(operation, method, "method", _METHODS)
     if method == "linear":
         return familiar.quantiles(operation, x, q, whole, axis, keepdims)
     shares, several = _shares(operation, q, whole)
@@ -168,11 +168,6 @@ def _quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, met
         value = familiar.between(ordered, place)
         found.append(reshape(where(unknown, float("nan"), value), shape))
     return stack(found) if several else found[0]
-
-
-def _check_method(operation: str, method: str) -> None:
-    if method not in _METHODS:
-        raise ShapeError(f"{operation}: method {method!r}; use one of {', '.join(_METHODS)}")
 
 
 def _shares(operation: str, q: Shares, whole: int) -> tuple[list[float], bool]:
@@ -206,7 +201,7 @@ def _of_complex(x: Tensor, axis: Axes, keepdims: bool) -> Tensor:
 
 
 def _of_numbers(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, method: str, keepdims: bool) -> Tensor:
-    _check_method(operation, method)
+    one_of(operation, method, "method", _METHODS)
     shares, several = _shares(operation, q, whole)
     rows, shape = _rows(operation, as_floats(operation, x), axis, keepdims)
     n = rows.shape[-1]

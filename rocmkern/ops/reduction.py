@@ -39,7 +39,8 @@ def summing_dtype(dtype: DType) -> DType:
 
 def _total_dtype(operation: str, x: Tensor, dtype: DType | None) -> DType:
     """The dtype of a sum or product. Raises DTypeError for bool."""
-    wanted = summing_dtype(as_tensor(operation, x).dtype) if dtype is None else as_dtype(dtype)
+    own = as_tensor(operation, x).dtype
+    wanted = summing_dtype(own) if dtype is None else as_dtype(dtype)
     if wanted is bool_:
         raise DTypeError(f"{operation}: dtype bool; it takes a number dtype, use any() or all() for truth")
     return wanted
@@ -218,10 +219,12 @@ def var(
 
 def lowered_by(operation: str, correction: float, ddof: float | None) -> float:
     """By how much the count is lowered. Raises ArgumentRangeError where both names are used."""
-    if ddof is not None and correction != 0:
+    by = real_float(operation, correction, "correction")
+    if ddof is None:
+        return by
+    if by:
         raise ArgumentRangeError(f"{operation}: correction={correction} and ddof={ddof}; give one of them")
-    name, value = ("correction", correction) if ddof is None else ("ddof", ddof)
-    return real_float(operation, value, name)
+    return real_float(operation, ddof, "ddof")
 
 
 def _spread(operation: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, *, root: bool) -> Tensor:

@@ -243,7 +243,7 @@ def _numbers(operation: str, x: Tensor, dtype: DType | None) -> Tensor:
     wanted = reduction.floating(as_tensor(operation, x).dtype) if dtype is None else as_dtype(dtype)
     if not (wanted.is_float or wanted.is_complex):
         raise DTypeError(f"{operation}: dtype {wanted.name}; name a float or complex dtype and convert the result")
-    return cast(x, wanted)
+    return cast(as_tensor(operation, x), wanted)
 
 
 def _spread(

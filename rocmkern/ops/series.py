@@ -18,6 +18,7 @@ from rocmkern.ops.elementwise import (
     as_tensor,
     broadcast,
     device_and_dtype,
+    one_of,
     operand,
     real_float,
     same_device,
@@ -54,8 +55,7 @@ def correlate(x1: Tensor, x2: Tensor, /, mode: Mode = "valid") -> Tensor:
 
 def _vectors(operation: str, x1: Tensor, x2: Tensor, mode: Mode) -> tuple[Tensor, Tensor]:
     device, dtype = device_and_dtype(operation, as_tensor(operation, x1), as_tensor(operation, x2))
-    if mode not in get_args(Mode):
-        raise ShapeError(f"{operation}: mode {mode!r}; use one of {', '.join(get_args(Mode))}")
+    one_of(operation, mode, "mode", get_args(Mode))
     if not (x1.ndim == x2.ndim == 1 and x1.size and x2.size):
         raise ShapeError(f"{operation}: shapes {x1.shape} and {x2.shape}; it takes vectors that hold something")
     if dtype.kind == "bool":
@@ -102,7 +102,7 @@ def _slopes(x: Tensor, at: int, spacing: float) -> Tensor:
 
 
 @planned
-def trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The area below points that lines join, along an axis: at the places x, which are a vector or have the shape of y,
     or `dx` apart. Integers become float32.
     """

@@ -11,7 +11,7 @@ from rocmkern.layout import Axes, normal_axes
 from rocmkern.ops import small
 from rocmkern.ops.casting import cast
 from rocmkern.ops.eigen import Order, above, check_of_values, cut_of, matrix_norm, svd, svdvals
-from rocmkern.ops.elementwise import as_tensor, same_device
+from rocmkern.ops.elementwise import as_tensor, check_order, same_device
 from rocmkern.ops.factors import inv
 from rocmkern.ops.indexing import where
 from rocmkern.ops.linear import matmul
@@ -54,6 +54,7 @@ def cond(x: Tensor, /, ord: Order = None) -> Tensor:
     """The condition numbers of matrices: the largest singular value over the smallest, for an `ord` other than 2 and -2
     the product of the norms of the matrix and its inverse, for which it is square.
     """
+    check_order("cond", ord)
     if ord not in (None, 2, -2):
         return matrix_norm(x, ord=ord) * matrix_norm(inv(x), ord=ord)
     values = matrices("cond", x)

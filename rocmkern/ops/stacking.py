@@ -12,7 +12,7 @@ from rocmkern.layout import normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast
 from rocmkern.ops.creation import asarray, upload
 from rocmkern.ops.elementwise import as_tensor, as_tensors
-from rocmkern.ops.familiar import split, swapaxes
+from rocmkern.ops.familiar import MOST_PIECES, split, swapaxes
 from rocmkern.ops.indexing import take
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, flip, moveaxis, permute_dims, reshape
 from rocmkern.tensor import Operand, Tensor
@@ -61,8 +61,8 @@ def array_split(x: Tensor, parts: int | Sequence[int], /, axis: int = 0) -> tupl
     if isinstance(parts, Sequence):
         return split(x, parts, axis=at)
     count = normal_integer(parts, "array_split", "number of pieces")
-    if count < 1:
-        raise ShapeError(f"array_split: {count} pieces; use 1 or more")
+    if not 1 <= count <= MOST_PIECES:
+        raise ShapeError(f"array_split: {count} pieces; use 1 to {MOST_PIECES}")
     each, longer = divmod(x.shape[at], count)
     return split(x, [i * each + min(i, longer) for i in range(1, count)], axis=at)
 
@@ -93,19 +93,15 @@ def insert(x: Tensor, places: Places, values: Operand | Sequence[Any], /, axis: 
     place all values go there, of several each goes to its own.
     """
     source, at = _line("insert", x, axis)
-    where = _on_host(places)
+    n = source.shape[at]
+    where = _on_host("insert", places, n)
     new = asarray(values, device=x.device)
     new = cast(reshape(new, (1,) * (source.ndim - new.ndim) + new.shape), source.dtype)
     if isinstance(where, int):
         new = moveaxis(new, 0, at)
-    n = source.shape[at]
-    count = (
-        new.shape[at]
-        if isinstance(where, int)
-        else len(np.arange(n)[where])
-        if isinstance(where, slice)
-        else len(where)
-    )
+        count = new.shape[at]
+    else:
+        count = len(range(n)[where]) if isinstance(where, slice) else len(where)
     shape = (*source.shape[:at], count, *source.shape[at + 1 :])
     index = _indices("insert", n, where, lambda line: np.insert(line, where, np.arange(n, n + count)))
     return take(concat([source, broadcast_to(new, shape)], axis=at), upload(index, x.device), axis=at)
@@ -114,7 +110,7 @@ def insert(x: Tensor, places: Places, values: Operand | Sequence[Any], /, axis: 
 def delete(x: Tensor, places: Places, /, axis: int | None = None) -> Tensor:
     """Without the slices at those places along an axis; without an axis of the flat tensor."""
     source, at = _line("delete", x, axis)
-    where = _on_host(places)
+    where = _on_host("delete", places, source.shape[at])
     index = _indices("delete", source.shape[at], where, lambda line: np.delete(line, where))
     return take(source, upload(index, x.device), axis=at)
 
@@ -125,13 +121,20 @@ def _line(operation: str, x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     return x, normal_axis(axis, as_tensor(operation, x).ndim, operation)
 
 
-def _on_host(places: Places) -> Any:
-    """Places as NumPy takes them."""
-    if isinstance(places, Tensor):
-        places = places.numpy()
-    if isinstance(places, np.ndarray) and not places.ndim:
-        return int(places)
-    return list(places) if isinstance(places, Sequence) else places
+def _on_host(operation: str, places: Places, n: int) -> Any:
+    """Places in an axis of that length as NumPy takes them: a number, a slice, or a vector of integers."""
+    if isinstance(places, slice):
+        return places
+    if not (isinstance(places, Sequence) or (isinstance(places, np.ndarray | Tensor) and places.ndim)):
+        return normal_integer(places, operation, "place")
+    found = asarray(places).numpy()
+    if found.ndim > 1 or (found.size and found.dtype.kind not in "iub"):
+        raise ShapeError(f"{operation}: places {found.dtype} of shape {found.shape}; give a line of integers")
+    if found.dtype != np.bool_:
+        return found.astype(np.int64)
+    if found.size != n:
+        raise IndexOutOfRange(f"{operation}: a mask of {found.size} for an axis of length {n}; give one of that length")
+    return np.flatnonzero(found)
 
 
 def _indices(operation: str, n: int, places: Any, found: Any) -> np.ndarray[Any, Any]:

@@ -96,7 +96,7 @@ def _numbers(operation: str, x: Tensor) -> Tensor:
 
 
 @planned
-def cov(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True, correction: float = 1.0) -> Tensor:
+def cov(x: Tensor, /, y: Tensor | None = None, *, rowvar: bool = True, correction: float = 1.0) -> Tensor:
     """The covariances of variables: the rows of x, or its columns without `rowvar`; those of y come behind them.
 
     The divisor is the number of observations less `correction`. One variable has no axes in the result. Integers become
@@ -159,7 +159,7 @@ def _variables(operation: str, values: Tensor, rowvar: bool) -> Tensor:
 
 
 @planned
-def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> Tensor:
+def corrcoef(x: Tensor, /, y: Tensor | None = None, *, rowvar: bool = True) -> Tensor:
     """The correlations of variables, -1..1: their covariances, as `cov` has them, over their standard deviations."""
     rows = _variables_of_both("corrcoef", x, y, rowvar)
     found = _of_few_variables(rows, 1.0, correlates=True)

@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from rocmkern import targets
 from rocmkern.dtypes import DType
 from rocmkern.engine.operation import forget_plans
-from rocmkern.errors import ConfigError, KernelNotFound
+from rocmkern.errors import ArgumentError, ConfigError, KernelNotFound
 from rocmkern.kernels import families, instance_files
 from rocmkern.kernels.tunable import Instance
 from rocmkern.kernels.tuned import TunedRow, TunedTable
@@ -127,6 +127,8 @@ def explain_tuned(op: str, m: int, n: int, k: int, dtype: str | DType, *, device
     """
     if isinstance(dtype, DType):
         dtype = dtype.short
+    if not isinstance(op, str) or not isinstance(dtype, str):
+        raise ArgumentError(f"explain_tuned: op {op!r} and dtype {dtype!r}; give an operation's name and a dtype")
     families.instances(op, dtype)
     sizes = [normal_integer(size, "explain_tuned", what) for size, what in ((m, "m"), (n, "n"), (k, "k"))]
     decision = (tables or Tables({})).decide(op, open_device(device), dtype, *sizes)

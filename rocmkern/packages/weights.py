@@ -8,7 +8,7 @@ from typing import Final
 from attrs import frozen
 
 from rocmkern.dtypes import DType, int8
-from rocmkern.errors import PackageError, ShapeError
+from rocmkern.errors import ArgumentError, PackageError, ShapeError
 from rocmkern.layout import normal_integer
 from rocmkern.ops.casting import packed
 from rocmkern.ops.elementwise import as_tensor
@@ -54,6 +54,8 @@ def shuffle_weight(
     different orders.
     """
     n, k = matrix_sides("shuffle_weight", "b", b)
+    if package is not None and not isinstance(package, KernelPackage):
+        raise ArgumentError(f"shuffle_weight: {type(package).__name__} is no package; open one with KernelPackage.open")
     if tile is None and package is not None and b.dtype is int8:
         tile = _tile_of(package, b.device)
     rows, columns = (_I8_TILE if b.dtype is int8 else _OTHER_TILE) if tile is None else _tile(tile)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.fuzz.calls import Calls
 from tests.fuzz.gguf_files import GgufFiles
 from tests.fuzz.kind import Kind
 from tests.fuzz.machine_code import MachineCode
@@ -11,4 +12,6 @@ from tests.fuzz.notes import Notes
 from tests.fuzz.objects import Objects
 from tests.fuzz.texts import Texts
 
-KINDS: Final[dict[str, type[Kind]]] = {kind.name: kind for kind in (Objects, MachineCode, Notes, GgufFiles, Texts)}
+KINDS: Final[dict[str, type[Kind]]] = {
+    kind.name: kind for kind in (Objects, MachineCode, Notes, GgufFiles, Texts, Calls)
+}

@@ -177,7 +177,7 @@ def test_nothing_to_transform() -> None:
         (lambda x: rk.fft.fft(x, n=2.0), TypeError, "n 2.0 is no integer"),
         (lambda x: rk.fft.fft(x, axis=1), AxisError, "axis 1 of 1 dimensions"),
         (lambda x: rk.fft.fft(x[0]), AxisError, "axis -1 of 0 dimensions"),
-        (lambda x: rk.fft.fft(x, norm="unit"), ValueError, "norm 'unit'; use backward"),
+        (lambda x: rk.fft.fft(x, norm="unit"), ValueError, "norm 'unit'; use one of backward"),
         (lambda x: rk.fft.fft(rk.astype(x, rk.float16)), DTypeError, "float16; it takes float32 and wider"),
         (lambda x: rk.fft.rfft(rk.fft.fft(x)), DTypeError, "complex64; it takes real values, use fft"),
         (lambda x: rk.fft.ihfft(rk.fft.fft(x)), DTypeError, "complex64; it takes real values, use ifft"),

@@ -228,3 +228,28 @@ def test_wrong_shapes_are_value_errors() -> None:
     ):
         with pytest.raises(ShapeError, match=words):
             call()
+
+
+def test_weights_and_biases_go_by_name() -> None:
+    """Operands that may be left out can be named, as users of PyTorch do; the values are those by place."""
+    rng = np.random.default_rng(5)
+    x, weight, bias = (rk.asarray(rng.standard_normal(shape, dtype=np.float32)) for shape in ((2, 4), (4,), (4,)))
+    square, image = rk.asarray(rng.standard_normal((4, 4), dtype=np.float32)), rk.ones((1, 4, 5, 5))
+    filters, query, mask = rk.ones((4, 4, 3, 3)), rk.ones((2, 4)), rk.zeros((2, 2))
+    for named, placed in (
+        (rk.layer_norm(x, weight=weight, bias=bias), rk.layer_norm(x, weight, bias)),
+        (rk.layer_norm(x, bias=bias), rk.layer_norm(x, None, bias)),
+        (rk.rms_norm(x, weight=weight), rk.rms_norm(x, weight)),
+        (rk.linear(x, weight=square, bias=bias), rk.linear(x, square, bias)),
+        (rk.conv2d(image, filters, bias=bias), rk.conv2d(image, filters, bias)),
+        (
+            rk.scaled_dot_product_attention(query, key=query, value=query, mask=mask),
+            rk.scaled_dot_product_attention(query, query, query, mask),
+        ),
+        (rk.cov(x, y=x), rk.cov(x, x)),
+        (rk.corrcoef(x, y=x), rk.corrcoef(x, x)),
+        (rk.trapezoid(x, x=weight), rk.trapezoid(x, weight)),
+        (rk.moveaxis(image, source=0, destination=1), rk.moveaxis(image, 0, 1)),
+    ):
+        np.testing.assert_array_equal(named.numpy(), placed.numpy())
+    np.testing.assert_array_equal(rk.layer_norm(x, bias=bias).numpy(), (rk.layer_norm(x) + bias).numpy())
