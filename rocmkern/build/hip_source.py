@@ -7,10 +7,12 @@ and C++'s headers are those in zig's wheel, as an ordinary compilation with zig 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -38,6 +40,7 @@ _LIBRARY_DEFINES: Final = (
     "_LIBCPP_ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE",
 )  # fmt: skip
 
+_BITCODE: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")  # how files of it begin
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
@@ -79,14 +82,38 @@ class ZigForSources:
     def compile(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> str:
         if is_ptx(target):
             return self.zig.compile(root, source, target, output, extra)
-        command = [str(self.zig.path), "clang", *compile_flags.front_end(target, is_strict=False), *self._notes]
         with tempfile.TemporaryDirectory() as scratch:
-            text = Path(scratch) / "k.ll"
-            command += [*headers(self.zig), *extra, "-emit-llvm", "-S", source, "-o", str(text)]
-            done = run([*command, *self.zig.libraries(scratch, target)], root, f"{source} for {target}")
-            text.write_text(argument_types.noted(text.read_text()))
+            text, said = self._text(scratch, root, source, target, extra)
             self.zig.link(scratch, str(text), target, output, *(() if "-g" in extra else ("--strip-debug",)))
-        return done.stderr
+        return said
+
+    def to_bitcode(self, root: Path, source: str, target: str, output: Path, extra: tuple[str, ...] = ()) -> str:
+        """Compiles one source of several that call each other's device functions. Returns the warnings."""
+        with tempfile.TemporaryDirectory() as scratch:
+            unit = hashlib.sha256((root / source).read_bytes() + source.encode()).hexdigest()[:16]
+            text, said = self._text(scratch, root, source, target, ("-fgpu-rdc", f"-cuid={unit}", *extra))
+            command = [str(self.zig.path), "clang", *toolchain.AMD_IR, f"-mcpu={target}", "-emit-llvm"]
+            run([*command, "-Xclang", "-disable-llvm-passes", "-c", str(text), "-o", str(output)], root, source)
+        return said
+
+    def link_bitcode(self, pieces: Sequence[Path], target: str, output: Path) -> None:
+        """Makes a code object of what to_bitcode() made, or of LLVM's text. Raises BuildError for what none defines."""
+        for piece in pieces:
+            if piece.read_bytes()[:4] not in _BITCODE:
+                command = [str(self.zig.path), "clang", *toolchain.AMD_IR, f"-mcpu={target}", "-emit-llvm"]
+                run([*command, "-c", str(piece), "-o", str(piece)], Path.cwd(), piece.name)
+        command = [str(self.zig.path), "ld.lld", "-shared", "--no-undefined", "--strip-debug"]
+        command += [f"-plugin-opt=mcpu={target}", *map(str, pieces), "-o", str(output)]
+        run(command, Path.cwd(), f"for {target}")
+
+    def _text(self, scratch: str, root: Path, source: str, target: str, extra: tuple[str, ...]) -> tuple[Path, str]:
+        """LLVM's text of a source, with notes of its kernels' arguments, and the warnings."""
+        command = [str(self.zig.path), "clang", *compile_flags.front_end(target, is_strict=False), *self._notes]
+        text = Path(scratch) / "k.ll"
+        command += [*headers(self.zig), *extra, "-emit-llvm", "-S", source, "-o", str(text)]
+        done = run([*command, *self.zig.libraries(scratch, target)], root, f"{source} for {target}")
+        text.write_text(argument_types.noted(text.read_text()))
+        return text, done.stderr
 
 
 def compiler(name: toolchain.Name = "auto") -> Toolchain:

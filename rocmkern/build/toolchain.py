@@ -21,7 +21,7 @@ from rocmkern.locks import lazy
 from rocmkern.targets import is_ptx
 
 Name = Literal["auto", "hipcc", "zig"]
-_AMD_IR: Final = ("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir")
+AMD_IR: Final = ("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir")
 
 
 class Toolchain(Hashable, Protocol):
@@ -159,7 +159,7 @@ class Zig:
         """The flags that link the device library and its control constants, which are compiled here."""
         text, controls = Path(scratch) / "controls.ll", Path(scratch) / "controls.bc"
         text.write_text(device_library.control_constants(target, compile_flags.code_object_version(target)))
-        command = [str(self.path), "clang", *_AMD_IR, "-emit-llvm", "-c", str(text), "-o", str(controls)]
+        command = [str(self.path), "clang", *AMD_IR, "-emit-llvm", "-c", str(text), "-o", str(controls)]
         run(command, Path(scratch), target)
         files = (str(device_library.ocml()), str(controls))
         return [word for file in files for word in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)]
@@ -167,7 +167,7 @@ class Zig:
     def link(self, scratch: str, bitcode: str, target: str, output: Path, *flags: str) -> None:
         """Makes the code object of optimised bitcode, or of its text."""
         unlinked = str(Path(scratch) / "k.o")
-        to_object = [*_AMD_IR, f"-mcpu={target}", *compile_flags.TO_OBJECT, "-c", bitcode, "-o", unlinked]
+        to_object = [*AMD_IR, f"-mcpu={target}", *compile_flags.TO_OBJECT, "-c", bitcode, "-o", unlinked]
         run([str(self.path), "clang", *to_object], Path(scratch), f"for {target}")
         command = [str(self.path), "ld.lld", "-shared", "--no-undefined", *flags, unlinked, "-o", str(output)]
         run(command, Path(scratch), f"for {target}")

@@ -13,6 +13,7 @@ from rocmkern.build import hip_source
 
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, INVALID_DEVICE, NOT_FOUND, NOT_READY, NOT_SUPPORTED = 0, 1, 2, 101, 500, 600, 801
 UNKNOWN: Final = 999
+INTERNAL: Final = 11  # of hiprtc's
 
 # The first class that fits tells the status.
 _STATUSES: Final = (
@@ -31,6 +32,7 @@ _NUMBERS: Final = {
 _POINTERS: Final = ("hipDeviceptr_t", "hipStreamCallback_t", "hipHostFn_t")
 _HANDLES: Final = (
     "hipStream_t", "hipEvent_t", "hipModule_t", "hipFunction_t", "hipGraph_t", "hipGraphNode_t", "hipGraphExec_t",
+    "hiprtcProgram", "hiprtcLinkState",
 )  # fmt: skip
 
 _keeping: list[Any] = []  # what C holds pointers to
@@ -46,8 +48,8 @@ class Status(Exception):
 
 def rows() -> Iterator[tuple[str, list[Any]]]:
     """Each call with the types of its parameters."""
-    text = (hip_source.HEADERS / "rocmkern" / "api.inc").read_text()
-    for name, parameters in _ROW.findall(text):
+    tables = (hip_source.HEADERS / "rocmkern" / name for name in ("api.inc", "hiprtc.inc"))
+    for name, parameters in _ROW.findall("\n".join(table.read_text() for table in tables)):
         yield name, [_type(parameter.strip()) for parameter in parameters.split(",") if parameter.strip() != "void"]
 
 
@@ -78,7 +80,8 @@ def _answering(name: str, method: Callable[..., int | None]) -> Callable[..., in
         except Status as ended:
             return ended.status
         except Exception as error:
-            status = next((status for kind, status in _STATUSES if isinstance(error, kind)), UNKNOWN)
+            unknown = INTERNAL if name.startswith("hiprtc") else UNKNOWN
+            status = next((status for kind, status in _STATUSES if isinstance(error, kind)), unknown)
             print(f"hip_on_cpu: {name}: {error}", file=sys.stderr)
             return status
 

@@ -9,6 +9,7 @@ from typing import Final
 from rocmkern.hip_on_cpu.arguments import put
 from rocmkern.hip_on_cpu.binding import NOT_READY, Status
 from rocmkern.hip_on_cpu.graph_calls import GraphCalls
+from rocmkern.hip_on_cpu.hiprtc_calls import HiprtcCalls
 from rocmkern.hip_on_cpu.memory_calls import MemoryCalls
 from rocmkern.hip_on_cpu.program_calls import ProgramCalls
 from rocmkern.hip_on_cpu.state import INVALID_HANDLE, Owned
@@ -29,7 +30,7 @@ class _Facts(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Calls(MemoryCalls, ProgramCalls, GraphCalls):
+class Calls(MemoryCalls, ProgramCalls, GraphCalls, HiprtcCalls):
     """All calls; here those for devices, streams and events."""
 
     def hipInit(self, flags: int) -> None: ...
@@ -55,9 +56,10 @@ class Calls(MemoryCalls, ProgramCalls, GraphCalls):
 
     def hipGetDevicePropertiesR0600(self, properties: int, device: int) -> None:
         info, target = self._checked(device).info, self.targets[device]
+        name, architecture = info.marketing.encode(), self._architecture(device).encode()
         major, minor = version_of(target)
         facts = _Facts(
-            info.marketing.encode(), info.arch.encode(), info.total_memory, device, info.wave_size, info.compute_units,
+            name, architecture, info.total_memory, device, info.wave_size, info.compute_units,
             info.max_threads_per_block, info.lds_bytes, major, minor, info.max_block, info.max_grid,
         )  # fmt: skip
         self.library.rk_properties(ctypes.c_void_p(properties), ctypes.byref(facts))

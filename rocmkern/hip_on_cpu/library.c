@@ -1,6 +1,8 @@
 // HIP's runtime library for devices that a host elsewhere emulates: the C side, which keeps errors and passes calls on.
 #include "library.h"
 
+#include <hip/hiprtc.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +27,9 @@ static hipError_t missing(const char *name, int *is_told) {
 #define RK_API(name, parameters, arguments) static hipError_t(*on_##name) parameters;
 #include <rocmkern/api.inc>
 #undef RK_API
+#define RK_API(name, parameters, arguments) static hiprtcResult(*on_##name) parameters;
+#include <rocmkern/hiprtc.inc>
+#undef RK_API
 
 static int is_bound;
 
@@ -39,12 +44,28 @@ static int is_bound;
 #include <rocmkern/api.inc>
 #undef RK_API
 
+#define RK_API(name, parameters, arguments)                                                     \
+    hiprtcResult name parameters {                                                              \
+        static int is_told;                                                                     \
+        if (!is_bound) {                                                                        \
+            rk_require_interpreter();                                                           \
+        }                                                                                       \
+        if (on_##name) {                                                                        \
+            return on_##name arguments;                                                         \
+        }                                                                                       \
+        missing(#name, &is_told);                                                               \
+        return HIPRTC_ERROR_INTERNAL_ERROR;                                                     \
+    }
+#include <rocmkern/hiprtc.inc>
+#undef RK_API
+
 static const struct {
     const char *name;
     void *place;
 } places[] = {
 #define RK_API(name, parameters, arguments) {#name, (void *)&on_##name},
 #include <rocmkern/api.inc>
+#include <rocmkern/hiprtc.inc>
 #undef RK_API
 };
 
@@ -86,6 +107,16 @@ const char *hipGetErrorString(hipError_t error) {
 #undef RK_ERROR
     }
     return "unknown error";
+}
+const char *hiprtcGetErrorString(hiprtcResult result) {
+    switch ((int)result) {
+#define RK_RESULT(name, number) \
+    case number:                \
+        return #name;
+#include <rocmkern/hiprtc_results.inc>
+#undef RK_RESULT
+    }
+    return "HIPRTC_ERROR_UNKNOWN";
 }
 hipError_t hipDrvGetErrorName(hipError_t error, const char **text) {
     *text = hipGetErrorName(error);

@@ -71,7 +71,7 @@ class ProgramCalls(State):
 
     def _loaded(self, data: bytes) -> Module:
         driver = self._driver
-        code = codeobject.read(data, driver.info.arch)
+        code = codeobject.read(data, self._architecture(self._device))
         if code.undefined_symbols:
             raise CodeObjectError(f"load: symbols that nothing defines: {', '.join(code.undefined_symbols)}")
         handle = driver.load_module(code.image)

@@ -18,6 +18,7 @@ from rocmkern.locks import Lock
 
 INVALID_HANDLE: Final = 400
 HOST, DEVICE, MANAGED, MODULE = 1, 2, 3, 4  # kinds of memory
+CDNA_FEATURES: Final = ":sramecc+:xnack-"  # as HIP states them of these devices
 _FIRST_HANDLE: Final = 0x1000  # above those that mean something by themselves
 
 
@@ -75,6 +76,11 @@ class State:
     @property
     def _driver(self) -> EmulatorDriver:
         return self.drivers[self._device]
+
+    def _architecture(self, device: int) -> str:
+        """As HIP names it, with features."""
+        info = self.drivers[device].info
+        return info.arch + (CDNA_FEATURES if info.wave_size == 64 else "")
 
     def _keep(self, thing: Any) -> int:
         with self._lock:

@@ -71,3 +71,10 @@ def test_targets_are_checked() -> None:
     """Before anything is loaded."""
     with pytest.raises(DeviceNotFound, match="activate: no target 'gfx1'; there are gfx90a"):
         hip_on_cpu.activate("gfx1")
+
+
+def test_program_on_the_run_time_compiler() -> None:
+    """It compiles with headers and names of templates, links, and answers with its own results for what is wrong."""
+    client = str(ROOT / "tests" / "data" / "hiprtc_client.py")
+    for target in ("gfx942", "gfx1100"):
+        assert run("-m", "rocmkern", "run-hip", "--device", target, client).endswith("7\nall right\n")
