@@ -25,7 +25,7 @@ LAYERS = (
     ("disk_cache",),
     ("private_files",),
     ("targets", "dtypes", "default_dtypes", "paths", "rounding"),
-    ("locks",),
+    ("locks", "near"),
     ("errors",),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

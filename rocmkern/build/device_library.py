@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from rocmkern.errors import BuildError
+from rocmkern.near import near
+from rocmkern.targets import BUILT, PTX, TARGETS, is_ptx
 
 # Where a Python package keeps the bitcode, first the one that the `build` extra installs.
 _OCML_PACKAGES: Final = (
@@ -56,9 +59,16 @@ def isa_version(target: str) -> int:
     if target in _ISA_VERSIONS:
         return _ISA_VERSIONS[target]
     if not re.fullmatch(r"gfx\d{1,2}[0-9a-f]{2}", target):
-        raise BuildError(f"build: no target {target!r}; name one such as gfx942, gfx11-generic or sm_90")
+        raise BuildError(f"build: no target {target!r}; there are {near(target, (*BUILT, *TARGETS, *PTX))}")
     digits = target.removeprefix("gfx")
     return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)
+
+
+def check_targets(targets: Iterable[str]) -> None:
+    """Raise BuildError for the first that is no target."""
+    for target in targets:
+        if not is_ptx(target):
+            isa_version(target)
 
 
 def control_constants(target: str, code_object_version: int) -> str:

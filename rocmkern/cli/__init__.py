@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
 from rocmkern.errors import RocmkernError
+from rocmkern.near import near
 
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
@@ -28,8 +28,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            near = get_close_matches(cmd_name, _COMMANDS) or list(_COMMANDS)
-            ctx.fail(f"no command {cmd_name!r}; there is {', '.join(near)}")
+            ctx.fail(f"no command {cmd_name!r}; there is {near(cmd_name, _COMMANDS)}")
         command: click.Command = getattr(
             import_module(f"rocmkern.cli.{_COMMANDS[cmd_name]}"), cmd_name.replace("-", "_")
         )

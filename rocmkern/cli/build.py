@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from rocmkern.build import builder, hip_source, instances, toolchain
+from rocmkern.build import builder, device_library, hip_source, instances, toolchain
 from rocmkern.build.instances import InstanceJob
 from rocmkern.cli.output import jobs_option
 from rocmkern.kernels import families, instance_files, sources
@@ -67,6 +67,7 @@ def build(
       rocmkern build saxpy.hip --target gfx942 --target gfx11-generic --out kernels
     """
     console = Console()
+    device_library.check_targets(targets)
     if files:
         build_files(console, files, targets, out, compiler)
         return

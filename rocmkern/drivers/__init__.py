@@ -10,6 +10,7 @@ from typing import Final
 from rocmkern.drivers.protocol import DeviceInfo, Driver
 from rocmkern.errors import DeviceNotFound
 from rocmkern.locks import Lock
+from rocmkern.near import near
 
 VARIABLE: Final = "ROCMKERN_DEVICE"
 _FALLBACK: Final = "emulator:gfx942"
@@ -49,7 +50,7 @@ def open(name: str | None = None) -> Driver:
         if name not in _open:
             kind = name.split(":", 1)[0]
             if kind not in _KINDS:
-                raise DeviceNotFound(f"open: no device {name!r}; there are {_names()}")
+                raise DeviceNotFound(f"open: no device {name!r}; there are {near(name, _names())}")
             driver: Driver = import_module(f"rocmkern.drivers.{kind}").open_device(name)
             _open[name] = _open.setdefault(driver.info.name, driver)
         return _open[name]
@@ -62,8 +63,8 @@ def present() -> tuple[DeviceInfo, ...]:
     return (*hip.present(), *emulator.present())
 
 
-def _names() -> str:
-    return ", ".join(info.name for info in present())
+def _names() -> list[str]:
+    return [info.name for info in present()]
 
 
 @atexit.register

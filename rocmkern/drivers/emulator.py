@@ -23,6 +23,7 @@ from rocmkern.drivers.protocol import Again, CallStep, CopyStep, DeviceInfo, Dim
 from rocmkern.drivers.work_queue import Mark, WorkQueue
 from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError, together
 from rocmkern.locks import renew_in_children
+from rocmkern.near import near
 from rocmkern.targets import TARGETS, Target
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def open_device(name: str) -> EmulatorDriver:
     target = TARGETS.get(found["target"] or _DEFAULT_TARGET) if found else None
     if found is None or target is None:
         raise DeviceNotFound(
-            f"open: no device {name!r}; the emulator has {', '.join(TARGETS)}, each also with `:{_CHECKED}`, and with "
-            "`:1` and so on for more than one"
+            f"open: no device {name!r}; the emulator has {near(name.split(':')[1], TARGETS)}, each also with "
+            f"`:{_CHECKED}`, and with `:1` and so on for more than one"
         )
     return EmulatorDriver(_info(target, int(found["ordinal"] or 0), checked=bool(found["checked"])))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
@@ -98,8 +99,9 @@ class Vendor:
         except DriverUnavailable:
             raise
         except RuntimeError as error:
+            why = re.sub(r"b'([^']*)'", r"\1", str(error))  # hip-python shows bytes as they are
             raise DriverUnavailable(
-                f"{call}: the {self.library} can't be used ({error}); {self.remedy}, or use an emulator device"
+                f"{call}: the {self.library} can't be used ({why}); {self.remedy}, or use an emulator device"
             ) from None
         if status:
             raise self.error(call, status)

@@ -13,6 +13,7 @@ import os
 from rocmkern.errors import DeviceNotFound, DriverUnavailable
 from rocmkern.hip_on_cpu import binding, library
 from rocmkern.hip_on_cpu.calls import Calls
+from rocmkern.near import near
 from rocmkern.targets import TARGETS
 
 __all__ = ["activate"]
@@ -29,7 +30,7 @@ def activate(*targets: str) -> None:
     wanted = targets or ("gfx942",)
     unknown = [target for target in wanted if target not in TARGETS]
     if unknown:
-        raise DeviceNotFound(f"activate: no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
+        raise DeviceNotFound(f"activate: no target {unknown[0]!r}; there are {near(unknown[0], TARGETS)}")
     if _active and _active[0] != wanted:
         raise DriverUnavailable(f"activate: {', '.join(_active[0])} are active in this process; start another one")
     if not _active:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import field, frozen
@@ -47,6 +47,15 @@ class GgufTensor:
         if isinstance(self.kind, BlockFormat):
             return from_blocks(self.data, self.kind, self.shape, device)
         return upload(self.data.view(self.kind.numpy).reshape(self.shape), open_device(device))
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """What tensors on a device have: the error says how to get one."""
+            kind = object.__getattribute__(self, "kind")  # not this method's again, where it is missing
+            made = QTensor if isinstance(kind, BlockFormat) else Tensor
+            hint = f"; to(device) gives a {made.__name__}, which has it" if hasattr(made, name) else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
 @frozen(eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import struct
@@ -358,3 +359,13 @@ def test_a_tensor_comes_once(tmp_path: Path) -> None:
     replaced(path, described("two", 32, kind=0), described("one", 32, kind=0))
     with pytest.raises(GgufError, match="it has tensor 'one' twice"):
         load_gguf(path)
+
+
+def test_a_tensor_of_a_file_says_where_products_are(sample: Path) -> None:
+    """What it lacks and tensors on a device have is answered with `to`."""
+    file = load_gguf(sample)
+    with pytest.raises(AttributeError, match=r"no attribute 'matmul'; to\(device\) gives a QTensor, which has it"):
+        file["weights"].matmul  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'tolist'; to\(device\) gives a Tensor, which has it"):
+        file["floats"].tolist  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(file["weights"], "nope") and copy.copy(file["weights"]).name == "weights"

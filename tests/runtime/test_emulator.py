@@ -348,7 +348,9 @@ def test_checked_device_frees_at_once() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("emulator:gfx906", r"no device 'emulator:gfx906'; the emulator has gfx90a, gfx942, .*gfx1201"),
+        ("emulator:gfx906", "no device 'emulator:gfx906'; the emulator has .*gfx90a.*, each also"),
+        ("emulatr:gfx942", "no device 'emulatr:gfx942'; there are emulator:gfx942"),
+        ("emulator:mi300", "no device 'emulator:mi300'; the emulator has gfx90a, gfx942, .*gfx1201"),
         ("emulator:gfx942:fast", "no device 'emulator:gfx942:fast'; .* each also with `:checked`"),
         ("vulkan:0", "no device 'vulkan:0'; there are .*emulator:gfx90a"),
     ],
@@ -444,3 +446,4 @@ except DriverUnavailable as error:
     assert done.returncode == 0, done.stderr
     assert "the HIP library can't be used" in done.stdout
     assert "install ROCm 6.3 or later, or use an emulator device" in done.stdout
+    assert "b'" not in done.stdout

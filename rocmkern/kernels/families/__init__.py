@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from rocmkern.errors import KernelNotFound, ModuleNotShipped
 from rocmkern.kernels.catalogue import FAMILY_NAMES, Family, KernelSpec
 from rocmkern.kernels.tunable import Instance, Tunable, Values, setting_name
+from rocmkern.near import near
 
 
 @cache
@@ -22,8 +23,7 @@ def names() -> tuple[str, ...]:
 def family(name: str) -> Family:
     """The family of that name. Raises ModuleNotShipped (a LookupError)."""
     if name not in names():
-        near = difflib.get_close_matches(str(name), names()) or names()
-        raise ModuleNotShipped(f"family: no kernel family {name!r}; there are {', '.join(near)}")
+        raise ModuleNotShipped(f"family: no kernel family {name!r}; there are {near(name, names())}")
     declared = import_module(f"{__name__}.{name}").FAMILY
     assert isinstance(declared, Family)
     return declared
@@ -42,8 +42,8 @@ def spec(symbol: str) -> KernelSpec:
     """What the catalogue says of one symbol. Raises KernelNotFound (a LookupError) with near matches."""
     found = _symbols().get(symbol) or unshipped().get(symbol)
     if found is None:
-        near = ", ".join(difflib.get_close_matches(symbol, _symbols(), 4)) or "nothing alike"
-        raise KernelNotFound(f"spec: no kernel {symbol!r} in the catalogue; near: {near}")
+        alike = ", ".join(difflib.get_close_matches(symbol, _symbols(), 4)) or "nothing alike"
+        raise KernelNotFound(f"spec: no kernel {symbol!r} in the catalogue; near: {alike}")
     return found
 
 
@@ -59,7 +59,7 @@ def instances(op: str, dtype: str) -> tuple[Instance, ...]:
     """The settings of an operation for a dtype, the default first. Raises KernelNotFound (a LookupError)."""
     row = tunables().get(op)
     if row is None:
-        raise KernelNotFound(f"instances: {op!r} has no settings; there are {', '.join(tunables())}")
+        raise KernelNotFound(f"instances: {op!r} has no settings; there are {near(op, tunables())}")
     if dtype not in row.dtypes:
         raise KernelNotFound(f"instances: {op} of {dtype} has no settings; there are {', '.join(row.dtypes)}")
     return tuple(_instance(row, dtype, number, values) for number, values in enumerate(row.settings))
