@@ -52,7 +52,7 @@ CHAPTERS = {
 }
 EXTENSIONS = {"linalg": "Linear algebra", "fft": "Fourier transforms"}
 TAKES = {
-    "float": "Floats; other dtypes become float32.",
+    "float": "Floats; other dtypes become the default one.",
     "numeric": "Numbers.",
     "rounding": "Numbers; integers are their own result.",
     "test": "Any dtype; gives bool.",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Layout, listed, normal_axis, normal_integer
-from rocmkern.ops.creation import asarray
-from rocmkern.ops.elementwise import as_tensor, as_tensors, device_and_dtype, operand
+from rocmkern.ops.creation import arange, asarray
+from rocmkern.ops.elementwise import as_tensor, as_tensors, operand
+from rocmkern.ops.grids import Beyond, within
 from rocmkern.ops.indexing import nonzero, searchsorted, take, take_along_axis, where
 from rocmkern.ops.items import set_item
 from rocmkern.ops.manipulation import broadcast_arrays, expand_dims, flip, moveaxis, reshape, stack
 from rocmkern.ops.reduction import all
-from rocmkern.ops.rows_binary import greater_equal, less_equal, subtract
+from rocmkern.ops.rows_binary import greater_equal, less_equal, remainder, subtract
 from rocmkern.ops.scatter import scatter
 from rocmkern.ops.sorting import argsort, sort
+from rocmkern.promotion import common_dtype
 from rocmkern.tensor import Operand, Tensor
 
 
@@ -47,24 +50,23 @@ def select(conditions: Sequence[Tensor], choices: Sequence[Operand], /, default:
         raise DTypeError(f"select: choices {type(choices).__name__} is no sequence; put them in a list")
     if len(tests) != len(choices):
         raise ShapeError(f"select: {len(tests)} conditions for {len(choices)} choices; give as many")
-    given = [*choices, default]
-    device, dtype = device_and_dtype(
-        "select", *(c if isinstance(c, Tensor) else asarray(c, device=tests[0].device) for c in given)
-    )
+    device, given = tests[0].device, [*choices, default]
+    dtype = common_dtype(c.dtype if isinstance(c, Tensor) else c for c in given)
     found = operand("select", default, dtype, device)
     for test, choice in zip(reversed(tests), reversed(choices), strict=True):
         found = where(test, operand("select", choice, dtype, device), found)
     return found
 
 
-def choose(x: Tensor, choices: Sequence[Tensor], /) -> Tensor:
-    """For each place the value of the choice that x numbers there. Raises KernelIndexError for a number without a
-    choice, as `take` does.
+def choose(x: Tensor, choices: Sequence[Operand], /, *, mode: Beyond = "raise") -> Tensor:
+    """For each place the value of the choice that x numbers there; `mode` says what numbers without one are, as in
+    `ravel_multi_index`.
     """
-    if not as_tensor("choose", x).dtype.is_integer:
-        raise DTypeError(f"choose: dtype {x.dtype}; it takes integers")
-    device, dtype = device_and_dtype("choose", *as_tensors("choose", choices))
-    number, *given = broadcast_arrays(x, *(operand("choose", c, dtype, device) for c in choices))
+    if not isinstance(choices, Sequence):
+        raise DTypeError(f"choose: choices {type(choices).__name__} is no sequence; put them in a list")
+    places = within("choose", as_tensor("choose", x), len(choices), mode, "the choices")
+    dtype = common_dtype(c.dtype if isinstance(c, Tensor) else c for c in choices)
+    number, *given = broadcast_arrays(places, *(operand("choose", c, dtype, x.device) for c in choices))
     return take_along_axis(stack(given), expand_dims(number, axis=0), axis=0)[0]
 
 
@@ -80,7 +82,7 @@ def digitize(x: Tensor, bins: Tensor | Sequence[float], /, right: bool = False) 
         return searchsorted(edges, x, side="left" if right else "right")
     if not bool(all(greater_equal(earlier, later))):
         raise ShapeError("digitize: the edges neither rise nor fall; sort them")
-    return subtract(edges.size, searchsorted(flip(edges), x, side="right" if right else "left"))
+    return subtract(edges.size, searchsorted(flip(edges), x, side="left" if right else "right"))
 
 
 def lexsort(keys: Sequence[Tensor], /, axis: int = -1) -> Tensor:
@@ -127,8 +129,8 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Operand, axis: int | N
 
 
 def fill_diagonal(x: Tensor, value: Operand, /, wrap: bool = False) -> None:
-    """Write a value on the diagonal of a matrix, or where all indices are equal, in place. With `wrap` the diagonal of
-    a tall matrix begins anew behind a row that it leaves out.
+    """Write a value, or those of a tensor over and over, on the diagonal of a matrix, or where all indices are equal,
+    in place. With `wrap` the diagonal of a tall matrix begins anew behind a row that it leaves out.
     """
     if as_tensor("fill_diagonal", x).ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal: shape {x.shape}; it takes a matrix, or more axes of one length")
@@ -140,6 +142,8 @@ def fill_diagonal(x: Tensor, value: Operand, /, wrap: bool = False) -> None:
     else:
         n = min(x.shape)
         line = Layout((n,), (sum(x.strides),), x.layout.offset)
+    if isinstance(value, Tensor) and value.ndim and value.size:
+        value = take(reshape(value, -1), remainder(arange(line.shape[0], device=x.device), value.size))
     set_item(x.view(line), ..., value)
 
 
@@ -149,7 +153,7 @@ def apply_along_axis(function: Callable[..., Any], axis: int, x: Tensor, /, *arg
     if not callable(function):
         raise DTypeError(f"apply_along_axis: {type(function).__name__} is no function; give one of a vector")
     lines = moveaxis(x, at, -1)
-    rows = reshape(lines, (-1, x.shape[at]))
+    rows = reshape(lines, (prod(lines.shape[:-1]), x.shape[at]))
     if not rows.shape[0]:
         raise ShapeError(f"apply_along_axis: shape {x.shape} holds no vector; there is nothing to apply to")
     made = stack([asarray(function(rows[i], *args, **options), device=x.device) for i in range(rows.shape[0])])

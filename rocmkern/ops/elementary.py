@@ -36,12 +36,12 @@ from rocmkern.tensor import Operand, Tensor
 
 
 def exp2(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power of each value; integers become float32."""
+    """2 to the power of each value; integers become the default dtype."""
     return finish("exp2", pow(2.0, x if as_tensor("exp2", x).dtype.is_complex else as_floats("exp2", x)), out)
 
 
 def cbrt(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
-    """The real cube roots, worked out in float64; integers become float32."""
+    """The real cube roots, worked out in float64; integers become the default dtype."""
     dtype = as_floats("cbrt", x).dtype
     wide = cast(x, float64)
     size = abs(wide)
@@ -82,22 +82,24 @@ def _passing_over_nan(operation: str, function: Any, x1: Operand, x2: Operand) -
 
 
 def fabs(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
-    """The magnitudes as floats; integers become float32."""
+    """The magnitudes as floats; integers become the default dtype."""
     return finish("fabs", abs(as_floats("fabs", x)), out)
 
 
 def deg2rad(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
-    """Degrees in radians; integers become float32."""
+    """Degrees in radians; integers become the default dtype."""
     return finish("deg2rad", multiply(as_floats("deg2rad", x), pi / 180), out)
 
 
 def rad2deg(x: Tensor, /, *, out: Tensor | None = None) -> Tensor:
-    """Radians in degrees; integers become float32."""
+    """Radians in degrees; integers become the default dtype."""
     return finish("rad2deg", multiply(as_floats("rad2deg", x), 180 / pi), out)
 
 
 def angle(z: Tensor, /, deg: bool = False) -> Tensor:
-    """The argument of complex numbers, of real ones 0 or π, in radians or degrees; integers become float32."""
+    """The argument of complex numbers, of real ones 0 or π, in radians, or in degrees with `deg`; integers become the
+    default dtype.
+    """
     if as_tensor("angle", z).dtype.is_complex:
         found = atan2(imag(z), real(z))
     else:
@@ -107,7 +109,7 @@ def angle(z: Tensor, /, deg: bool = False) -> Tensor:
 
 
 def sinc(x: Tensor, /) -> Tensor:
-    """sin(πx) / πx, 1 at 0; integers become float32."""
+    """sin(πx) / πx, 1 at 0; integers become the default dtype."""
     values = x if as_tensor("sinc", x).dtype.is_complex else as_floats("sinc", x)
     scaled = multiply(values, pi)
     return where(equal(values, 0), 1.0, divide(sin(scaled), scaled))
@@ -115,7 +117,7 @@ def sinc(x: Tensor, /) -> Tensor:
 
 def unwrap(p: Tensor, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * pi) -> Tensor:
     """Angles along an axis with whole periods added, so that neighbours differ by no more than half of one; only where
-    they differ by `discont` or more. Integers become float32.
+    they differ by `discont` or more. Integers become the default dtype.
     """
     values = as_floats("unwrap", p)
     at, whole = normal_axis(axis, p.ndim, "unwrap"), real_float("unwrap", period, "period")

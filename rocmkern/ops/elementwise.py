@@ -32,7 +32,7 @@ from rocmkern.promotion import (
 from rocmkern.runtime import Device
 from rocmkern.tensor import Operand, Tensor
 
-# What an operation takes. "float": other dtypes become float32. "rounding": integers are their own result.
+# What an operation takes. "float": other dtypes become the default one. "rounding": integers are their own result.
 # "test": a question whose answer is bool, known for integers. "logical": the truth of any dtype.
 Accepts: TypeAlias = Literal["float", "numeric", "rounding", "test", "bits", "integer", "logical", "any"]
 Result: TypeAlias = Literal["same", "bool", "part"]  # "part": what the parts of a complex number are

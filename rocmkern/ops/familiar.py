@@ -24,7 +24,7 @@ from rocmkern.ops.linear import matmul, tensordot
 from rocmkern.ops.manipulation import concat, permute_dims, reshape, stack
 from rocmkern.ops.movement import write
 from rocmkern.ops.parts import joined, parts, words
-from rocmkern.ops.reduction import all, as_floats, diff, max, min
+from rocmkern.ops.reduction import all, as_floats, diff, max, min, wide
 from rocmkern.ops.rows_binary import add, equal, less_equal, logical_and, logical_or, multiply, subtract
 from rocmkern.ops.rows_unary import abs, isfinite, isnan
 from rocmkern.ops.scatter import index_add
@@ -222,22 +222,6 @@ def nan_to_num(x: Tensor, /, *, nan: float = 0.0, posinf: float | None = None, n
     return elementwise(f"nan_to_num_{dtype.short}", empty(x.shape, dtype, x.device), (x,), *numbers)
 
 
-@planned
-def median(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-    """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32."""
-    return quantiles("median", x, 0.5, 1, axis, keepdims)
-
-
-@planned
-def quantile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-    """The value below which a share q (0..1) of those along axes lies, linear between neighbours.
-
-    NaN where there is one. Several shares come along a new first axis. Integers become float32. Raises ShapeError
-    without elements.
-    """
-    return quantiles("quantile", x, q, 1, axis, keepdims)
-
-
 def quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, keepdims: bool) -> Tensor:
     """The quantiles of shares q of a whole."""
     if isinstance(q, np.ndarray | Tensor):
@@ -263,13 +247,18 @@ def quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, keep
 
 def _in_order(rows: Tensor, positions: list[float]) -> list[Tensor]:
     """The values at fractional positions of each row in order, NaN where a row has one."""
-    few = [fused.quantile(rows, position) for position in positions]
-    found = [f for f in few if f is not None]
-    if len(found) == len(positions):
-        return found
+    if fused.takes_quantiles(rows):
+        return [_of_few(rows, position) for position in positions]
     ordered, at = sort(rows), rows.ndim - 1
     last = ordered.view(ordered.layout.narrow(at, rows.shape[at] - 1, 1).squeeze((at,)))
     return [where(isnan(last), last, between(ordered, position)) for position in positions]
+
+
+def _of_few(rows: Tensor, position: float) -> Tensor:
+    low, share = int(position), position - int(position)
+    if share in (0.0, 0.5):
+        return fused.quantile(rows, low, share)
+    return _joined(fused.quantile(rows, low, 0.0), fused.quantile(rows, low + 1, 0.0), share)
 
 
 def between(ordered: Tensor, position: float) -> Tensor:
@@ -280,14 +269,22 @@ def between(ordered: Tensor, position: float) -> Tensor:
         ordered.view(ordered.layout.narrow(at, i, 1).squeeze((at,))) for i in (low, low + 1 if low + 1 < n else low)
     )
     share = position - low
-    return add(multiply(first, 1 - share), multiply(second, share)) if share else duplicate(first)
+    return _joined(first, second, share) if share else duplicate(first)
+
+
+def _joined(first: Tensor, second: Tensor, share: float) -> Tensor:
+    """The first of two values and a share of the way to the second; of equal ones that value."""
+    a, b = wide(first), wide(second)
+    return cast(where(equal(a, b), a, add(multiply(a, 1 - share), multiply(b, share))), first.dtype)
 
 
 def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, … is among the elements of a vector of integers ≥ 0, as int64; or the sums of the
     weights there, in their dtype. The length is one more than the largest, at least `minlength`; the host waits for it.
     """
-    if as_tensor("bincount", x).ndim != 1 or not x.dtype.is_integer:
+    if as_tensor("bincount", x).dtype is bool_:
+        x = cast(x, uint8)
+    if x.ndim != 1 or not x.dtype.is_integer:
         raise ShapeError(f"bincount: {x.dtype} of shape {x.shape}; it takes a vector of integers")
     if weights is not None and as_tensor("bincount", weights).shape != x.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} for {x.shape}; give one for each")

@@ -290,13 +290,15 @@ def repeat_each(x: Tensor, axis: int, times: Tensor, total: int) -> Tensor:
     return out
 
 
-def quantile(rows: Tensor, position: float) -> Tensor | None:
-    """The value at a fractional position of each row in order, NaN where a row has one."""
+def takes_quantiles(rows: Tensor) -> bool:
+    """Whether `quantile` has a block for each row."""
+    return are_few(rows.size) and rows.shape[-1] <= MOST_IN_ORDER
+
+
+def quantile(rows: Tensor, low: int, share: float) -> Tensor:
+    """The value at a place of each row in order, and a share of the way to the next, NaN where a row has one."""
     cols, dtype = rows.shape[-1], rows.dtype
-    if not are_few(rows.size) or cols > MOST_IN_ORDER:
-        return None
-    low = int(position)
-    shares = encode(1 - (position - low), dtype), encode(position - low, dtype)
+    shares = encode(1 - share, dtype), encode(share, dtype)
     source, out = packed(rows), empty(rows.shape[:-1], dtype, rows.device)
     plan = context(rows.device).plan(plans_sort.row_a_block, out.size, cols)
     kernel(rows.device, f"quantile_{dtype.short}").run(

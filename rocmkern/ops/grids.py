@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log10, prod
-from typing import Final
+from typing import Final, Literal, get_args
 
 from rocmkern import default_dtypes
 from rocmkern.dtypes import DType, bool_, float64, int64
 from rocmkern.errors import DTypeError, KernelIndexError, ShapeError
 from rocmkern.layout import normal_integer, normal_shape
 from rocmkern.ops.casting import cast
-from rocmkern.ops.composed import tril, triu
+from rocmkern.ops.composed import clip, tril, triu
 from rocmkern.ops.creation import arange, asarray, eye, linspace, ones, zeros
-from rocmkern.ops.elementwise import as_tensor, as_tensors, real_float
+from rocmkern.ops.elementwise import as_tensor, as_tensors, one_of, real_float
 from rocmkern.ops.indexing import nonzero
 from rocmkern.ops.manipulation import broadcast_arrays, concat, expand_dims, flip, reshape, stack
 from rocmkern.ops.reduction import any, cumulative_prod
-from rocmkern.ops.rows_binary import add, greater_equal, less, logical_or, multiply, pow
+from rocmkern.ops.rows_binary import add, greater_equal, less, logical_or, multiply, pow, remainder
 from rocmkern.promotion import promote_all
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
+
+Beyond = Literal["raise", "wrap", "clip"]
 
 
 def identity(n: int, /, dtype: DType | None = None, *, device: DeviceLike = None) -> Tensor:
@@ -146,23 +148,44 @@ def triu_indices(n: int, /, k: int = 0, m: int | None = None, *, device: DeviceL
     return rows, columns
 
 
-def ravel_multi_index(multi_index: Sequence[Tensor], dims: int | Sequence[int], /) -> Tensor:
-    """Coordinates in a shape, a tensor for each axis, as flat places in int64. Raises KernelIndexError for those
-    outside the shape: the host waits for the answer.
+def ravel_multi_index(
+    multi_index: Sequence[Tensor],
+    dims: int | Sequence[int],
+    /,
+    mode: Beyond = "raise",
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Coordinates in a shape, a tensor for each axis, as flat places in int64, with "F" counted from the first axis.
+
+    Those outside the shape raise KernelIndexError, for which the host waits, begin anew with "wrap", or are the nearest
+    within it with "clip".
     """
+    one_of("ravel_multi_index", order, "order", ("C", "F"))
     axes, lengths = as_tensors("ravel_multi_index", multi_index), normal_shape(dims, "ravel_multi_index")
     if len(axes) != len(lengths):
         raise ShapeError(f"ravel_multi_index: {len(axes)} coordinates in the shape {lengths}; give one for each axis")
     total: Tensor | None = None
     for at, (places, n) in enumerate(zip(axes, lengths, strict=True)):
-        if not places.dtype.is_integer:
-            raise DTypeError(f"ravel_multi_index: dtype {places.dtype}; it takes integers")
-        if any(logical_or(less(places, 0), greater_equal(cast(places, int64), n))):
-            raise KernelIndexError(f"ravel_multi_index: a coordinate outside axis {at} of length {n}; use 0..{n - 1}")
-        part = multiply(cast(places, int64), prod(lengths[at + 1 :]))
+        inner = lengths[at + 1 :] if order == "C" else lengths[:at]
+        part = multiply(within("ravel_multi_index", places, n, mode, f"axis {at}"), prod(inner))
         total = part if total is None else add(total, part)
     assert total is not None
     return total
+
+
+def within(operation: str, places: Tensor, n: int, mode: Beyond, of: str) -> Tensor:
+    """Places among n as int64, those beyond brought back by the mode."""
+    if not places.dtype.is_integer:
+        raise DTypeError(f"{operation}: dtype {places.dtype}; it takes integers")
+    one_of(operation, mode, "mode", get_args(Beyond))
+    signed = cast(places, int64)
+    if mode == "raise" or not n:
+        if any(logical_or(less(signed, 0), greater_equal(signed, n))):
+            raise KernelIndexError(
+                f"{operation}: a place outside {of} of length {n}; use 0..{n - 1}, or the mode 'wrap' or 'clip'"
+            )
+        return signed
+    return remainder(signed, n) if mode == "wrap" else clip(signed, 0, n - 1)
 
 
 def vander(x: Tensor, /, N: int | None = None, increasing: bool = False) -> Tensor:

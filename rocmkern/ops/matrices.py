@@ -31,7 +31,7 @@ from rocmkern.tensor import Tensor
 
 
 def matrices(operation: str, x: Tensor) -> Tensor:
-    """A stack of matrices of a dtype that factorizations have: bool and integers become float32.
+    """A stack of matrices of a dtype that factorizations have: bool and integers become the default dtype.
 
     Raises ShapeError below two dimensions, DTypeError for a float dtype of fewer bits.
     """
@@ -116,7 +116,7 @@ def _composed_cross(a: Tensor, b: Tensor) -> Tensor:
 @planned
 def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord: int | float = 2) -> Tensor:
     """The norms of vectors along axes, by default of all elements: (Σ|x|^ord)^(1/ord), for ±inf the largest or
-    smallest magnitude, for 0 how many elements are other than zero. A real dtype; integers become float32.
+    smallest magnitude, for 0 how many elements are other than zero. A real dtype; integers become the default dtype.
     """
     axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
     values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, default_dtypes.floating())

@@ -24,14 +24,16 @@ def polyfit(x: Tensor, y: Tensor, /, deg: int, *, w: Tensor | None = None) -> Te
     """The coefficients, that of the highest power first, of the polynomial of degree `deg` that is nearest to points by
     least squares; weights say what each difference counts. Several columns of y give as many columns.
 
-    Worked out in float64; integers become float32.
+    Worked out in double precision; integers become the default dtype.
     """
     degree = normal_integer(deg, "polyfit", "degree")
     if as_tensor("polyfit", x).ndim != 1 or as_tensor("polyfit", y).ndim not in (1, 2) or y.shape[0] != x.size:
         raise ShapeError(f"polyfit: places {x.shape} and values {y.shape}; give a vector and as many values")
     if degree < 0 or not x.size:
         raise ShapeError(f"polyfit: degree {degree} of {x.size} points; use 0 or more, and a point at least")
-    powers, right = vander(cast(x, float64), degree + 1), cast(y, float64)
+    dtype = floating(x.dtype, y.dtype)
+    wide = complex128 if dtype.is_complex else float64
+    powers, right = vander(cast(x, wide), degree + 1), cast(y, wide)
     if w is not None:
         if as_tensor("polyfit", w).shape != x.shape:
             raise ShapeError(f"polyfit: weights {w.shape} for places {x.shape}; give one for each")
@@ -40,16 +42,16 @@ def polyfit(x: Tensor, y: Tensor, /, deg: int, *, w: Tensor | None = None) -> Te
         right = multiply(right, each if y.ndim == 2 else cast(w, float64))
     scale = vector_norm(powers, axis=0)
     found = lstsq(divide(powers, scale), right, rtol=x.size * 2.0**-52).x
-    return cast(divide(found, scale if y.ndim == 1 else expand_dims(scale, axis=1)), floating(x.dtype, y.dtype))
+    return cast(divide(found, scale if y.ndim == 1 else expand_dims(scale, axis=1)), dtype)
 
 
 def roots(p: Tensor, /) -> Tensor:
     """The roots of the polynomial of coefficients p, that of the highest power first, as complex numbers: complex128 of
-    float64, else complex64. The host looks at the coefficients.
+    float64 and of integers where that is the default, else complex64. The host looks at the coefficients.
     """
     if as_tensor("roots", p).ndim != 1:
         raise ShapeError(f"roots: {p.ndim} dimensions; it takes a vector of coefficients")
-    dtype = p.dtype if p.dtype.is_complex else complex128 if p.dtype is float64 else complex64
+    dtype = p.dtype if p.dtype.is_complex else complex128 if floating(p.dtype) is float64 else complex64
     host = p.numpy().astype(np.complex128)
     (places,) = np.nonzero(host)
     if not places.size:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import floor, prod
+from math import floor, nan, prod
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from rocmkern.dtypes import float64, int64
+from rocmkern.dtypes import float64, int64, part_of
 from rocmkern.engine.operation import planned
 from rocmkern.errors import ShapeError
 from rocmkern.layout import Axes, normal_axes
 from rocmkern.ops import familiar
 from rocmkern.ops.casting import cast, duplicate
 from rocmkern.ops.composed import clip, imag, real
+from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor, finish, one_of, real_float
 from rocmkern.ops.familiar import Shares
 from rocmkern.ops.indexing import take_along_axis, where
 from rocmkern.ops.manipulation import expand_dims, permute_dims, reshape, squeeze, stack
 from rocmkern.ops.reduction import any as any_of
-from rocmkern.ops.reduction import as_floats, count_nonzero
+from rocmkern.ops.reduction import as_floats, count_nonzero, floating
 from rocmkern.ops.rows_binary import add, logical_or, minimum, multiply, subtract
 from rocmkern.ops.rows_unary import floor as floors
 from rocmkern.ops.rows_unary import isnan, logical_not, nearest_integer
@@ -88,8 +89,8 @@ def quantile(
     """The value below which a share q (0..1) of those along axes lies, between neighbours as NumPy's method of that
     name has it.
 
-    NaN where there is one. Several shares come along a new first axis. Integers become float32. Raises ShapeError
-    without elements.
+    NaN where there is one. Several shares come along a new first axis. Integers become the default dtype. Raises
+    ShapeError without elements.
     """
     return finish("quantile", _quantiles("quantile", x, q, 1, axis, method, keepdims), out)
 
@@ -111,12 +112,16 @@ def percentile(
 
 @planned
 def median(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
-    """The middle value along axes, or the mean of both middle ones; NaN where there is one. Integers become float32;
-    complex numbers are in order of their real parts, then of the imaginary ones.
+    """The middle value along axes, or the mean of both middle ones; NaN where there is one, and of nothing. Integers
+    become float32; complex numbers are in order of their real parts, then of the imaginary ones.
     """
-    if as_tensor("median", x).dtype.is_complex:
-        return finish("median", _of_complex(x, axis, keepdims), out)
-    return finish("median", familiar.median(x, axis=axis, keepdims=keepdims), out)
+    if not as_tensor("median", x).size:
+        found = _of_nothing("median", x, axis, keepdims)
+    elif x.dtype.is_complex:
+        found = _of_complex(x, axis, keepdims)
+    else:
+        found = familiar.quantiles("median", x, 0.5, 1, axis, keepdims)
+    return finish("median", found, out)
 
 
 def nanquantile(
@@ -129,7 +134,7 @@ def nanquantile(
     method: Method = "linear",
     keepdims: bool = False,
 ) -> Tensor:
-    """`quantile` of what is no NaN; NaN where all are."""
+    """`quantile` of what is no NaN; NaN where all are, and of nothing."""
     return finish("nanquantile", _of_numbers("nanquantile", x, q, 1, axis, method, keepdims), out)
 
 
@@ -148,7 +153,7 @@ def nanpercentile(
 
 
 def nanmedian(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
-    """`median` of what is no NaN; NaN where all are."""
+    """`median` of what is no NaN; NaN where all are, and of nothing."""
     return finish("nanmedian", _of_numbers("nanmedian", x, 0.5, 1, axis, "linear", keepdims), out)
 
 
@@ -166,7 +171,7 @@ def _quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, met
     for share in shares:
         place = min(max(_PLACES[method](n, share, floor, round), 0.0), n - 1.0)
         value = familiar.between(ordered, place)
-        found.append(reshape(where(unknown, float("nan"), value), shape))
+        found.append(reshape(where(unknown, nan, value), shape))
     return stack(found) if several else found[0]
 
 
@@ -188,26 +193,38 @@ def _rows(operation: str, values: Tensor, axis: Axes, keepdims: bool) -> tuple[T
     return rows, tuple(1 if a in axes else m for a, m in enumerate(values.shape) if keepdims or a not in axes)
 
 
+def _of_nothing(operation: str, x: Tensor, axis: Axes, keepdims: bool) -> Tensor:
+    """NaN for each row without elements."""
+    _, shape = _rows(operation, x, axis, keepdims)
+    return full(shape, nan, dtype=floating(x.dtype), device=x.device)
+
+
 def _of_complex(x: Tensor, axis: Axes, keepdims: bool) -> Tensor:
     rows, shape = _rows("median", x, axis, keepdims)
-    n = rows.shape[-1]
-    if not n:
-        raise ShapeError(f"median: no elements along axes of shape {x.shape}; there is no such value")
-    by_imaginary = argsort(imag(rows))
-    order = take_along_axis(by_imaginary, argsort(take_along_axis(real(rows), by_imaginary)))
-    ordered = take_along_axis(rows, order)
-    middle = multiply(add(ordered[..., (n - 1) // 2], ordered[..., n // 2]), 0.5)
-    return reshape(where(any_of(isnan(rows), axis=-1), complex("nan+nanj"), middle), shape)
+    ordered, n = _ordered(rows), rows.shape[-1]
+    middle = add(multiply(ordered[..., (n - 1) // 2], 0.5), multiply(ordered[..., n // 2], 0.5))
+    return reshape(where(any_of(isnan(rows), axis=-1), complex(nan, nan), middle), shape)
+
+
+def _ordered(rows: Tensor) -> Tensor:
+    """Each row in order, NaN last; complex numbers by their real, then by their imaginary parts."""
+    if not rows.dtype.is_complex:
+        return sort(rows)
+    numbers = where(isnan(rows), complex(nan, nan), rows)
+    by_imaginary = argsort(imag(numbers))
+    order = take_along_axis(by_imaginary, argsort(take_along_axis(real(numbers), by_imaginary)))
+    return take_along_axis(numbers, order)
 
 
 def _of_numbers(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, method: str, keepdims: bool) -> Tensor:
     one_of(operation, method, "method", _METHODS)
     shares, several = _shares(operation, q, whole)
-    rows, shape = _rows(operation, as_floats(operation, x), axis, keepdims)
-    n = rows.shape[-1]
-    if not n:
-        raise ShapeError(f"{operation}: no elements along axes of shape {x.shape}; there is no such value")
-    ordered = sort(rows)
+    values = x if as_tensor(operation, x).dtype.is_complex and operation == "nanmedian" else as_floats(operation, x)
+    if not x.size:
+        found = [_of_nothing(operation, values, axis, keepdims) for _ in shares]
+        return stack(found) if several else found[0]
+    rows, shape = _rows(operation, values, axis, keepdims)
+    ordered = _ordered(rows)
     counts = cast(count_nonzero(logical_not(isnan(rows)), axis=-1), float64)
     last = clip(subtract(counts, 1.0), 0.0)
     found = []
@@ -216,7 +233,7 @@ def _of_numbers(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, me
         low = floors(place)
         ends = [cast(minimum(add(low, step), last), int64) for step in (0.0, 1.0)]
         first, second = (squeeze(take_along_axis(ordered, expand_dims(e, axis=-1)), axis=-1) for e in ends)
-        part = cast(subtract(place, low), rows.dtype)
+        part = cast(subtract(place, low), part_of(rows.dtype))
         inside = logical_or(first == second, part == 0.0)
         value = where(inside, first, add(multiply(first, subtract(1.0, part)), multiply(second, part)))
         found.append(reshape(duplicate(value), shape))

@@ -47,12 +47,15 @@ def _total_dtype(operation: str, x: Tensor, dtype: DType | None) -> DType:
 
 
 def floating(*dtypes: DType) -> DType:
-    """The common dtype of numbers, integers among them as float32."""
+    """The common dtype of numbers, integers among them in the default one."""
     return promote_all(d if d.is_float or d.is_complex else default_dtypes.floating() for d in dtypes)
 
 
 def as_floats(operation: str, x: Tensor) -> Tensor:
-    return x if as_tensor(operation, x).dtype.is_float else cast(x, default_dtypes.floating())
+    """Floats as they are, integers in the default dtype. Raises DTypeError for complex numbers."""
+    if as_tensor(operation, x).dtype.is_complex:
+        raise DTypeError(f"{operation}: dtype {x.dtype}; it takes real numbers, use real(), imag() or abs()")
+    return x if x.dtype.is_float else cast(x, default_dtypes.floating())
 
 
 def wide(x: Tensor) -> Tensor:
@@ -184,7 +187,7 @@ def _counted(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 
 @planned
 def mean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
-    """The mean along axes, in its dtype or the one given; of integers as float32, NaN of nothing."""
+    """The mean along axes, in its dtype or the one given; of integers the default one, NaN of nothing."""
     given = _in_dtype("mean", x, dtype)
     values = given if given.dtype.is_complex else as_floats("mean", given)
     return _reduce("mean", values, normal_axes(axis, x.ndim, "mean"), keepdims)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from math import inf
 from math import prod as product
 
-from rocmkern.dtypes import DType, bool_, float64, int64, part_of
+from rocmkern.dtypes import DType, bool_
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentError, DTypeError, ShapeError
 from rocmkern.layout import Axes, broadcast_shapes, normal_axes
-from rocmkern.ops import reduction
+from rocmkern.ops import means, reduction
 from rocmkern.ops.casting import cast
 from rocmkern.ops.creation import full
 from rocmkern.ops.elementwise import as_tensor, broadcast, finish
 from rocmkern.ops.indexing import where as chosen
 from rocmkern.ops.manipulation import concat, reshape
-from rocmkern.ops.rows_binary import add, divide, logical_and, logical_or, maximum, minimum, multiply, subtract
-from rocmkern.ops.rows_unary import logical_not, sqrt, square
+from rocmkern.ops.rows_binary import add, logical_and, logical_or, maximum, minimum, multiply, subtract
+from rocmkern.ops.rows_unary import logical_not
 from rocmkern.promotion import Scalar
 from rocmkern.tensor import Tensor
 
@@ -159,12 +160,13 @@ def mean(
     keepdims: bool = False,
     where: Tensor | None = None,
 ) -> Tensor:
-    """The mean along axes, in its dtype or the one given; of integers as float32, NaN of nothing. Only of what `where`
-    has true.
+    """The mean along axes, in its dtype or the one given; of integers the default one, NaN of nothing. Only of what
+    `where` has true.
     """
     if where is None:
         return finish("mean", reduction.mean(x, axis=axis, keepdims=keepdims, dtype=dtype), out)
-    return finish("mean", _mean("mean", x, axis, dtype, keepdims, where), out)
+    values, axes = _numbers("mean", x, dtype), normal_axes(axis, x.ndim, "mean")
+    return finish("mean", cast(means.mean(values, _mask("mean", x, where), axes, keepdims), values.dtype), out)
 
 
 @planned
@@ -232,13 +234,6 @@ def _kept(operation: str, x: Tensor, where: Tensor | None, other: Scalar) -> Ten
     return cast(chosen(mask, x, bool(other) if x.dtype is bool_ else other), x.dtype)
 
 
-def _mean(operation: str, x: Tensor, axis: Axes, dtype: DType | None, keepdims: bool, where: Tensor) -> Tensor:
-    values = _numbers(operation, x, dtype)
-    total = reduction.sum(reduction.wide(_kept(operation, values, where, 0)), axis=axis, keepdims=keepdims)
-    counts = reduction.sum(cast(_mask(operation, x, where), int64), axis=axis, keepdims=keepdims)
-    return cast(divide(total, cast(counts, total.dtype)), values.dtype)
-
-
 def _numbers(operation: str, x: Tensor, dtype: DType | None) -> Tensor:
     wanted = reduction.floating(as_tensor(operation, x).dtype) if dtype is None else as_dtype(dtype)
     if not (wanted.is_float or wanted.is_complex):
@@ -258,14 +253,5 @@ def _spread(
         plain = reduction.var if operation == "var" else reduction.std
         return plain(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof, dtype=dtype)
     values, lowered = _numbers(operation, x, dtype), reduction.lowered_by(operation, correction, ddof)
-    axes, root, part = normal_axes(axis, x.ndim, operation), operation == "std", part_of(values.dtype)
-    if where is None:
-        apart = subtract(values, reduction.mean(values, axis=axes, keepdims=True))
-        freedom = float(product(x.shape[a] for a in axes)) - lowered
-        return reduction.squares(apart, axes, keepdims, freedom if freedom > 0 else 0.0, root=root)
-    middle = reduction.wide(_mean(operation, values, axes, None, True, where))
-    counts = cast(reduction.sum(cast(_mask(operation, x, where), int64), axis=axes, keepdims=keepdims), float64)
-    apart = _kept(operation, subtract(reduction.wide(values), middle), where, 0)
-    distance = reduction.squares(apart, axes, keepdims, root=True)
-    found = divide(distance, cast(sqrt(maximum(subtract(counts, lowered), 0.0)), distance.dtype))
-    return cast(found if root else square(found), part)
+    axes, mask = normal_axes(axis, x.ndim, operation), None if where is None else _mask(operation, x, where)
+    return means.spread(values, mask, axes, keepdims, lowered, root=operation == "std", of_few=inf)

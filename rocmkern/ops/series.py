@@ -78,7 +78,7 @@ def _products(long: Tensor, short: Tensor, mode: Mode) -> Tensor:
 def gradient(x: Tensor, /, spacing: float = 1.0, *, axis: Axes = None) -> Tensor | tuple[Tensor, ...]:
     """The slopes along an axis: of half the difference of both neighbours, at the ends of that to the one.
 
-    A tensor for each of the axes, by default all, in a tuple where it is not one. Integers become float32.
+    A tensor for each of the axes, by default all, in a tuple where it is not one. Integers become the default dtype.
     """
     values = x if as_tensor("gradient", x).dtype.is_complex else as_floats("gradient", x)
     step = real_float("gradient", spacing, "spacing")
@@ -104,7 +104,7 @@ def _slopes(x: Tensor, at: int, spacing: float) -> Tensor:
 @planned
 def trapezoid(y: Tensor, /, x: Tensor | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The area below points that lines join, along an axis: at the places x, which are a vector or have the shape of y,
-    or `dx` apart. Integers become float32.
+    or `dx` apart. Integers become the default dtype.
     """
     dtype = floating(as_tensor("trapezoid", y).dtype)
     values = cast(y, dtype if x is None else promote(dtype, as_tensor("trapezoid", x).dtype))
@@ -149,7 +149,7 @@ def interp(
     x: Tensor, places: Tensor, values: Tensor, /, *, left: Scalar | None = None, right: Scalar | None = None
 ) -> Tensor:
     """The values between known ones: `values` at rising `places`, joined by lines, by NumPy's formula in float64. Below
-    and above they are the first and the last, or `left` and `right`. Integers become float32.
+    and above they are the first and the last, or `left` and `right`. Integers become the default dtype.
     """
     device, dtype = device_and_dtype("interp", as_tensor("interp", x), as_tensor("interp", places))
     if places.ndim != 1 or as_tensor("interp", values).shape != places.shape or not places.size:

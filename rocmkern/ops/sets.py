@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rocmkern.dtypes import bool_, int64, uint8
+from rocmkern.dtypes import DType, bool_, int64, uint8
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import asarray, full, zeros
@@ -134,7 +134,8 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
 def isin(x1: Operand, x2: Operand | Sequence[Number], /, *, invert: bool = False) -> Tensor:
     """Whether each value of x1 is among those of x2, which may be a list; NaN is not."""
     if isinstance(x2, Sequence | np.ndarray):
-        x2 = asarray(x2, device=as_tensor("isin", x1).device)
+        sought = as_tensor("isin", x1)
+        x2 = asarray(_held(np.asarray(x2), sought.dtype), device=sought.device)
     device, dtype = device_and_dtype("isin", x1, x2)
     sought, given = operand("isin", x1, dtype, device), reshape(operand("isin", x2, dtype, device), -1)
     among = fused.is_among(sought, given, invert=invert)
@@ -149,6 +150,14 @@ def isin(x1: Operand, x2: Operand | Sequence[Number], /, *, invert: bool = False
         place = minimum(searched(ordered, sought, right=False), ordered.size - 1)
         found = equal(select(ordered, place, 0), sought)
     return logical_not(found) if invert else found
+
+
+def _held(values: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Without the integers that an integer dtype does not hold: they equal none of its values."""
+    if not dtype.is_integer or values.dtype.kind not in "iu":
+        return values
+    ends = np.iinfo(dtype.numpy)
+    return values[(values >= ends.min) & (values <= ends.max)].astype(dtype.numpy)
 
 
 def _among(sought: Tensor, given: Tensor) -> Tensor:

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, prod
+from math import inf, nan, prod
 from typing import Final
 
 import numpy as np
 
-from rocmkern.dtypes import DType, float32, float64, int64, part_of
+from rocmkern.dtypes import DType, float32, float64, int64
 from rocmkern.engine.operation import planned
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.kernels import plans, plans_rows, plans_sort
 from rocmkern.kernels.families.reduce import FLOATS
 from rocmkern.kernels.families.statistics import MOST_BINS, MOST_VARIABLES
 from rocmkern.layout import Axes, collapse, normal_axes, normal_integer
-from rocmkern.ops import fused
+from rocmkern.ops import fused, means
 from rocmkern.ops import rows as whole_rows
 from rocmkern.ops.casting import cast, packed
 from rocmkern.ops.composed import clip, real
 from rocmkern.ops.creation import asarray, upload, zeros
 from rocmkern.ops.elementwise import as_tensor, real_float, same_device
-from rocmkern.ops.familiar import Shares, quantiles
+from rocmkern.ops.familiar import Shares
 from rocmkern.ops.fused import are_few
 from rocmkern.ops.indexing import searchsorted, where
 from rocmkern.ops.launch import context, empty, kernel, layout_info, strided, word
 from rocmkern.ops.linear import matmul
 from rocmkern.ops.manipulation import broadcast_to, concat, expand_dims, reshape, squeeze
 from rocmkern.ops.matrices import adjoint, diagonal
-from rocmkern.ops.reduction import count_nonzero, floating, lowered_by, max, mean, min, squares, sum, wide
+from rocmkern.ops.reduction import floating, lowered_by, max, mean, min, sum, wide
 from rocmkern.ops.rows_binary import less_equal, logical_and
-from rocmkern.ops.rows_unary import isnan, logical_not, sqrt, square
+from rocmkern.ops.rows_unary import isnan, logical_not, sqrt
 from rocmkern.ops.scatter import index_add
 from rocmkern.tensor import Tensor
 
@@ -45,7 +45,7 @@ _TOO_MANY: Final = 1 << 31  # bins
 def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """The mean along axes; with weights Σ w·x / Σ w. These have the shape of x, or are a vector along the one axis.
 
-    Integers become float32. Weights whose sum is 0 give NaN or an infinity.
+    Integers become the default dtype. Weights whose sum is 0 give NaN or an infinity.
     """
     if weights is None:
         return mean(x, axis=axis, keepdims=keepdims)
@@ -175,12 +175,6 @@ def _correlations(found: Tensor) -> Tensor:
     spread = sqrt(real(diagonal(found)) if found.dtype.is_complex else diagonal(found))
     found = found / expand_dims(spread, axis=1) / spread
     return found if found.dtype.is_complex else clip(found, -1.0, 1.0)
-
-
-@planned
-def percentile(x: Tensor, q: Shares, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-    """`quantile` of percentages, 0..100."""
-    return quantiles("percentile", x, q, 100, axis, keepdims)
 
 
 def histogram(
@@ -318,10 +312,11 @@ def nansum(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor
 
 @planned
 def nanmean(x: Tensor, /, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-    """The mean of what is no NaN along axes; NaN where all are. Integers become float32."""
+    """The mean of what is no NaN along axes; NaN where all are. Integers become the default dtype."""
     values = _numbers("nanmean", x)
     if values.dtype.is_complex:
-        return _mean(values, axis, keepdims)
+        axes = normal_axes(axis, x.ndim, "nanmean")
+        return cast(means.mean(values, logical_not(isnan(values)), axes, keepdims), values.dtype)
     return _passing_over_nan("nanmean", values, axis, keepdims)
 
 
@@ -367,20 +362,5 @@ def _variance(operation: str, x: Tensor, axis: Axes, correction: float, keepdims
     values = _numbers(operation, x)
     if not values.dtype.is_complex:
         return _passing_over_nan("nanvar", values, axis, keepdims, correction, root, name=operation)
-    apart = values - _mean(values, axis, True)
-    axes = normal_axes(axis, values.ndim, operation)
-    distance = squares(where(isnan(apart), 0.0, apart), axes, keepdims, root=True)
-    freedom = _how_many(values, axis, keepdims) - correction
-    found = where(freedom > 0, distance / sqrt(freedom), float("nan"))
-    return found if root else square(found)
-
-
-def _mean(values: Tensor, axis: Axes, keepdims: bool) -> Tensor:
-    """The mean of complex numbers that are no NaN."""
-    total = sum(where(isnan(values), 0.0, values), axis=axis, keepdims=keepdims)
-    return total / _how_many(values, axis, keepdims)
-
-
-def _how_many(values: Tensor, axis: Axes, keepdims: bool) -> Tensor:
-    """How many complex numbers are no NaN along axes, as floats."""
-    return cast(count_nonzero(logical_not(isnan(values)), axis=axis, keepdims=keepdims), part_of(values.dtype))
+    axes = normal_axes(axis, x.ndim, operation)
+    return means.spread(values, logical_not(isnan(values)), axes, keepdims, correction, root=root, of_few=nan)

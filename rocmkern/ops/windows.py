@@ -10,6 +10,7 @@ from rocmkern import default_dtypes
 from rocmkern.dtypes import DType, float64
 from rocmkern.layout import normal_integer
 from rocmkern.ops.casting import cast
+from rocmkern.ops.composed import clip
 from rocmkern.ops.creation import arange, asarray, ones
 from rocmkern.ops.elementwise import as_tensor, real_float
 from rocmkern.ops.indexing import where
@@ -21,6 +22,7 @@ from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
 _ASYMPTOTIC_FROM = 25.0  # there the terms of the series fall below 2⁻⁵³ before they grow again
+_INFINITE_FROM = 1000.0  # from 714 on
 
 
 @cache
@@ -36,14 +38,14 @@ def _far_out() -> list[float]:
 
 
 def i0(x: Tensor, /) -> Tensor:
-    """The modified Bessel function of the first kind and order 0; integers become float32.
+    """The modified Bessel function of the first kind and order 0; integers become the default dtype.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 9.6.12 and 9.7.1.
     """
     dtype = as_floats("i0", x).dtype
     size = abs(cast(x, float64))
     near = polyval(asarray(_near_zero(), dtype=float64, device=x.device), square(divide(size, 2.0)))
-    far = maximum(size, _ASYMPTOTIC_FROM)
+    far = clip(size, _ASYMPTOTIC_FROM, _INFINITE_FROM)
     series = polyval(asarray(_far_out(), dtype=float64, device=x.device), divide(0.125, far))
     grown = multiply(divide(exp(divide(far, 2.0)), sqrt(multiply(far, 2 * pi))), exp(divide(far, 2.0)))
     return cast(where(less(size, _ASYMPTOTIC_FROM), near, multiply(grown, series)), dtype)

@@ -43,6 +43,7 @@ SAME: list[tuple[Any, ...]] = [
     ("cbrt", A),
     ("cbrt", np.array([27.0, -8.0, 0.0, np.inf, 1e-300])),
     ("choose", K[0] % 3, [V[:4], V[1:5], V[2:6]]),
+    ("choose", K[0], [10, 20.5, 30]),
     ("column_stack", [V, V]),
     ("column_stack", [A, B]),
     ("compress", M, A, 0),
@@ -60,6 +61,8 @@ SAME: list[tuple[Any, ...]] = [
     ("diff", A, 2),
     ("digitize", V, np.array([-1.0, 0.0, 0.5])),
     ("digitize", V, np.array([0.5, 0.0, -1.0]), True),
+    ("digitize", np.arange(5.0), np.array([3.0, 1.0])),
+    ("digitize", np.arange(5.0), np.array([3.0, 1.0]), True),
     ("dstack", [V, V]),
     ("dstack", [A, B]),
     ("ediff1d", A),
@@ -82,6 +85,7 @@ SAME: list[tuple[Any, ...]] = [
     ("insert", A, 1, W[:3], 1),
     ("insert", V, [1, 4, 4], [7.0, 8.0, 9.0]),
     ("insert", A, 1, 0.0, 0),
+    ("insert", W[:3], M, 9.0),
     ("intersect1d", L, J),
     ("invert", L),
     ("isin", L, [1, 2]),
@@ -253,6 +257,9 @@ def test_in_place() -> None:
         np.fill_diagonal(x, 4, wrap)
         rk.fill_diagonal(t, 4, wrap)
         same(t, x, "fill_diagonal")
+        np.fill_diagonal(x, [1.0, 2.0, 3.0, 5.0], wrap)
+        rk.fill_diagonal(t, rk.asarray([1.0, 2.0, 3.0, 5.0]), wrap)
+        same(t, x, "fill_diagonal of several")
 
 
 def test_rows_and_places() -> None:
@@ -266,6 +273,21 @@ def test_rows_and_places() -> None:
     p = np.array([0.0, 2.0, -3.0, 1.0, 5.0, 0.0])
     got, want = rk.roots(rk.asarray(p)).numpy(), np.roots(p)
     np.testing.assert_allclose(np.sort_complex(got), np.sort_complex(want.astype(complex)), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip"])
+def test_places_beyond(mode: Any) -> None:
+    """Begin anew, or are the nearest, by NumPy's modes; else they are an error."""
+    beyond = np.array([1, 5, -1])
+    for order in ("C", "F"):
+        want = np.ravel_multi_index((beyond, np.array([0, 9, -9])), (3, 4), mode=mode, order=order)
+        places = [rk.asarray(beyond), rk.asarray([0, 9, -9])]
+        same(rk.ravel_multi_index(places, (3, 4), mode, order), want, "ravel_multi_index")
+    same(rk.choose(rk.asarray(beyond), [10, 20], mode=mode), np.choose(beyond, [10, 20], mode=mode), "choose")
+    with pytest.raises(IndexError, match=r"choose: a place outside the choices of length 2; use 0\.\.1"):
+        rk.choose(rk.asarray(beyond), [10, 20])
+    with pytest.raises(ValueError, match="ravel_multi_index: mode 'around'; use one of raise, wrap, clip"):
+        rk.ravel_multi_index([rk.asarray(beyond)], (3,), mode="around")  # type: ignore[arg-type]
 
 
 def test_files() -> None:
@@ -335,3 +357,58 @@ def test_diagonals_of_unequal_lengths() -> None:
     """They are no diagonal: nothing is repeated."""
     with pytest.raises(ValueError, match="einsum: lengths 3 and 1 of a diagonal"):
         rk.einsum("ii", rk.ones((3, 1)))
+
+
+@pytest.mark.parametrize("dtype", [rk.uint64, rk.int8, rk.float32])
+def test_numbers_beside_a_dtype(dtype: Any) -> None:
+    """Python's numbers take the tensor's dtype in select and choose; isin finds none that it does not hold."""
+    x = rk.asarray([1, 2, 3], dtype=dtype)
+    assert rk.select([x == 1], [x], 0).dtype is dtype and rk.choose(rk.asarray([0, 1]), [x[:2], 7]).dtype is dtype
+    assert rk.isin(x, [3, -300, 1 << 63]).tolist() == [False, False, True]
+
+
+def test_bessel_function_far_out() -> None:
+    """Near the largest number, and beyond it."""
+    x = rk.asarray([700.0, 713.0, 1e308, float("-inf")], dtype=rk.float64)
+    assert np.allclose(rk.i0(x).numpy() / [1.5295933476718735e302, 6.705128263670998e307, 1, 1], [1, 1, np.inf, np.inf])
+
+
+def test_roots_follow_the_default() -> None:
+    """Integers have complex128 roots where floats are float64."""
+    p = rk.asarray([1, -3, 2])
+    assert rk.roots(p).dtype is rk.complex64
+    with rk.set_default_dtype("float64"):
+        assert rk.roots(p).dtype is rk.complex128
+
+
+@pytest.mark.parametrize("dtype", [rk.float8_e4m3, rk.float16, rk.bfloat16, rk.float32, rk.float64])
+@pytest.mark.parametrize("n", [5, 3000])
+def test_quantiles_of_equal_values(dtype: Any, n: int) -> None:
+    """Are that value, whatever the share and the method."""
+    values = np.array([0.1, 3.3, 400.0], dtype.numpy)
+    x = rk.asarray(np.repeat(values[:, None], n, 1))
+    for share in np.linspace(0, 1, 23).tolist():
+        for method in ("linear", "hazen"):
+            assert (rk.quantile(x, share, axis=1, method=method).numpy() == values).all()
+
+
+@pytest.mark.parametrize("function", [rk.median, rk.nanmedian, lambda x, axis: rk.nanquantile(x, 0.3, axis)])
+@pytest.mark.parametrize("dtype", [rk.float32, rk.int32])
+def test_middle_of_nothing(function: Any, dtype: Any) -> None:
+    """NaN for each row; a share of nothing is an error."""
+    x = rk.zeros((2, 0), dtype=dtype)
+    found = function(x, axis=1)
+    assert found.shape == (2,) and found.dtype is rk.float32 and np.isnan(found.numpy()).all()
+    assert function(x, axis=0).shape == (0,)
+    with pytest.raises(ValueError, match="quantile: no elements"):
+        rk.quantile(x, 0.5, axis=1)
+
+
+def test_functions_of_reals_refuse_complex_numbers_by_name() -> None:
+    """The error names the function and what is left to do."""
+    x = rk.asarray([1 + 2j])
+    for name in ("i0", "cbrt", "deg2rad", "fabs", "unwrap"):
+        with pytest.raises(TypeError, match=rf"{name}: dtype complex64; it takes real numbers, use real\(\), imag\(\)"):
+            getattr(rk, name)(x)
+    with pytest.raises(TypeError, match="nanquantile: dtype complex64"):
+        rk.nanquantile(x, 0.5)

@@ -144,3 +144,23 @@ def test_zeros_infinities_and_nan_stay_what_they_are() -> None:
     tiny = rk.full((1, 4), 1e-30)
     assert abs(rk.rms_norm(tiny, eps=1e-6).numpy() - 1e-27).max() < 1e-32
     assert (rk.normalize(tiny, eps=1e-12).numpy() <= 1.1e-18).all()
+
+
+BIGGEST: Final = {"f16": 6e4, "bf16": 3e38, "f32": 3e38, "f64": 1.6e308, "c64": 3e38, "c128": 1.6e308}
+COMPLEX: Final = (rk.complex64, rk.complex128)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, *COMPLEX], **BY_DTYPE)
+@pytest.mark.parametrize("n", [1, 4, 100, 5001])
+def test_means_of_the_largest_numbers(dtype: DType, n: int) -> None:
+    """Are these numbers, whose sum is none, where `where` chooses and of complex numbers; they don't deviate."""
+    x = rk.full((2, 2 * n), BIGGEST[dtype.short], dtype=dtype)
+    counts, value = rk.asarray(np.arange(2 * n) % 2 == 0), x.numpy()[:, 0].astype(np.complex128)
+    means, deviations = [rk.mean(x, axis=1, where=counts)], [rk.std(x, axis=1, where=counts)]
+    if dtype.is_complex:
+        means += [rk.nanmean(x, axis=1), rk.median(x, axis=1)]
+        deviations += [rk.std(x, axis=1), rk.nanstd(x, axis=1)]
+    for found in means:
+        assert_near(found, value, dtype)
+    for found in deviations:
+        assert (found.numpy() <= ROUNDINGS[dtype.short] * np.abs(value)).all()
