@@ -20,6 +20,8 @@ CPU: Final = 1  # kDLCPU
 CUDA: Final = 2  # kDLCUDA
 ROCM: Final = 10  # kDLROCM
 VERSION: Final = (1, 1)
+DEFAULT_STREAMS: Final = {CUDA: 1, ROCM: 0}  # what an exporter is told of ours
+_KINDS: Final = {"hip": ROCM, "cuda": CUDA}
 _MOST_AXES: Final = 64
 _MOST_BYTES: Final = 1 << 63
 _READ_ONLY: Final = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
@@ -31,6 +33,17 @@ _CODES: Final[dict[DType, tuple[int, int]]] = {
     d: (_CODE_OF_NAME.get(d.name, _CODE_OF_KIND[d.kind]), d.bits) for d in ALL
 }
 _DTYPES: Final[dict[tuple[int, int], DType]] = {code: d for d, code in _CODES.items()}
+
+
+def device_of(name: str) -> tuple[int, int]:
+    """A device by its name here, `hip:0`. Emulated ones have their memory on the host."""
+    kind, _, ordinal = name.partition(":")
+    return (_KINDS[kind], int(ordinal or 0)) if kind in _KINDS else (CPU, 0)
+
+
+def name_of(device: tuple[int, int]) -> str | None:
+    """The name here of a GPU; None for other devices."""
+    return next((f"{kind}:{device[1]}" for kind, code in _KINDS.items() if code == device[0]), None)
 
 
 class _Tensor(ctypes.Structure):

@@ -18,7 +18,7 @@ from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.errors import AxesAttributeError, DTypeError, ExchangeError, ShapeError
 from rocmkern.layout import Layout, Shape, contiguous, transposed
 from rocmkern.promotion import Number, Scalar
-from rocmkern.runtime import Device, DeviceMemory
+from rocmkern.runtime import Device, DeviceMemory, Stream
 from rocmkern.runtime.capturing import require_done
 from rocmkern.runtime.memory import Pointer
 from rocmkern.runtime.symbols import Symbol, require_values
@@ -343,9 +343,7 @@ class Tensor:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        kind, _, index = self.device.info.name.partition(":")
-        codes = {"hip": dlpack.ROCM, "cuda": dlpack.CUDA}
-        return (codes[kind], int(index or 0)) if kind in codes else (dlpack.CPU, 0)
+        return dlpack.device_of(self.device.info.name)
 
     def __dlpack__(
         self,
@@ -375,8 +373,10 @@ class Tensor:
             raise ExchangeError(f"__dlpack__: strides {self.strides}; DLPack's run forwards, leave copy out")
         copy = copy or backwards
         source = rocmkern.copy(self) if copy else self
-        if stream != -1:
+        if stream is None or here[0] == dlpack.CPU:
             self.device.synchronize()
+        elif stream != -1:
+            Stream.from_handle(self.device, stream).wait(self.device.create_event().record())
         address = source.address
         if here[0] == dlpack.CPU and source.size:
             address = source.host_view().__array_interface__["data"][0]

@@ -252,6 +252,12 @@ class CudaDriver(VendorDriver):
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
         self._copy("cuMemcpyDtoD", target, source, nbytes, stream)
 
+    def _copy_from_peer(self, target: int, peer: CudaDriver, source: int, nbytes: int, stream: Any) -> None:
+        check("cuMemcpyPeerAsync", target, self._context, source, peer._context, nbytes, stream)
+
+    def _foreign_stream(self, stream: int) -> Any:
+        return _cuda().CUstream(stream)
+
     def _copy(self, call: str, target: int, source: int, nbytes: int, stream: int) -> None:
         if not nbytes:
             return

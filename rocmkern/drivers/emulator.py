@@ -19,7 +19,7 @@ from attrs import define, field
 
 from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import Again, CallStep, CopyStep, DeviceInfo, Dims, FillStep, GraphStep, Work
+from rocmkern.drivers.protocol import Again, CallStep, CopyStep, DeviceInfo, Dims, Driver, FillStep, GraphStep, Work
 from rocmkern.drivers.work_queue import Mark, WorkQueue
 from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError, together
 from rocmkern.locks import renew_in_children
@@ -181,6 +181,15 @@ class EmulatorDriver:
         views = self._machine.view(target, nbytes), self._machine.view(source, nbytes, writes=False)
         self._do(stream, _copy, *views)
 
+    def copy_from_peer(self, target: int, peer: Driver, source: int, nbytes: int, stream: int, owner: object) -> bool:
+        if not isinstance(peer, EmulatorDriver):
+            return False
+        if not stream:
+            peer._join()
+        views = self._machine.view(target, nbytes), peer._machine.view(source, nbytes, writes=False)
+        self._do(stream, _copy, *views, owner)
+        return True
+
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
         target = self._machine.view(address, nbytes)
         self._do(stream, _set, target, byte)
@@ -234,6 +243,17 @@ class EmulatorDriver:
     def stream_wait_event(self, stream: int, event: int) -> None:
         mark = self._events[event]
         if mark is not None:
+            self._do(stream, mark.wait)
+
+    def adopt_stream(self, stream: int) -> int:
+        if stream:
+            self._queue(stream)
+        return stream
+
+    def wait_for_peer(self, stream: int, peer: Driver, event: int) -> None:
+        if not isinstance(peer, EmulatorDriver):
+            peer.synchronize_event(event)
+        elif (mark := peer._events[event]) is not None:
             self._do(stream, mark.wait)
 
     def create_event(self) -> int:
@@ -417,7 +437,7 @@ class EmulatorDriver:
             self._sweep()
 
 
-def _copy(target: memoryview, source: memoryview) -> None:
+def _copy(target: memoryview, source: memoryview, owner: object = None) -> None:
     target[:] = source
 
 

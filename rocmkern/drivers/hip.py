@@ -256,6 +256,9 @@ class HipDriver(VendorDriver):
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
         self._copy(target, source, nbytes, "hipMemcpyDeviceToDevice", stream)
 
+    def _copy_from_peer(self, target: int, peer: HipDriver, source: int, nbytes: int, stream: Any) -> None:
+        check("hipMemcpyPeerAsync", target, self.ordinal, source, peer.ordinal, nbytes, stream)
+
     def _copy(self, target: int | memoryview, source: int | memoryview, nbytes: int, kind: str, stream: int) -> None:
         if not nbytes:
             return

@@ -15,7 +15,7 @@ from attrs import define, field
 from rocmkern.drivers.c_functions import CFunction
 from rocmkern.drivers.launch_buffer import ArgumentBlock, Geometry, Launch
 from rocmkern.drivers.pinned import PinnedRanges
-from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, GraphStep, Work
+from rocmkern.drivers.protocol import Again, DeviceInfo, Dims, Driver, GraphStep, Work
 from rocmkern.drivers.vendor_graphs import StepByStep, VendorGraphs
 from rocmkern.errors import (
     ClosedError,
@@ -31,6 +31,7 @@ from rocmkern.errors import (
 from rocmkern.locks import renew_in_children
 
 _KEPT_LAUNCHES: Final = 1024
+_LEGACY: Final = 1  # the default stream, as DLPack and the libraries have it too
 Meaning = tuple[type[RocmkernError], str]  # the error's class, and the remedy
 
 OUT_OF_MEMORY: Final[Meaning] = (DeviceOutOfMemory, "free memory, or use a smaller batch")
@@ -217,7 +218,32 @@ class VendorDriver(ABC):
         return int(free), int(total)
 
     @abstractmethod
+    def copy_to_device(self, address: int, source: memoryview, stream: int) -> None: ...
+
+    @abstractmethod
+    def copy_to_host(self, target: memoryview, address: int, stream: int) -> None: ...
+
+    @abstractmethod
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None: ...
+
+    @abstractmethod
+    def _copy_from_peer(self, target: int, peer: Any, source: int, nbytes: int, stream: Any) -> None:
+        """The library's copy from another device of its own."""
+
+    def copy_from_peer(self, target: int, peer: Driver, source: int, nbytes: int, stream: int, owner: object) -> bool:
+        if not isinstance(peer, type(self)):
+            return False
+        begin, end = peer.create_event(), self.create_event()
+        try:
+            peer.record_event(begin, 0)
+            self.wait_for_peer(stream, peer, begin)
+            self._copy_from_peer(target, peer, source, nbytes, self._stream(stream))
+            self.record_event(end, stream)
+            peer.wait_for_peer(0, self, end)
+        finally:
+            peer.destroy_event(begin)
+            self.destroy_event(end)
+        return True
 
     def view(self, address: int, nbytes: int) -> memoryview | None:
         return None
@@ -247,6 +273,23 @@ class VendorDriver(ABC):
     def stream_wait_event(self, stream: int, event: int) -> None:
         self._select()
         self._do("stream_wait_event", self._stream(stream), self._objects[event])
+
+    def adopt_stream(self, stream: int) -> int:
+        if stream in (0, _LEGACY):
+            return 0
+        self._objects.setdefault(stream, self._foreign_stream(stream))
+        return stream
+
+    def _foreign_stream(self, stream: int) -> Any:
+        """What the bindings take for a stream that they did not make."""
+        return stream
+
+    def wait_for_peer(self, stream: int, peer: Driver, event: int) -> None:
+        if isinstance(peer, type(self)):
+            self._select()
+            self._do("stream_wait_event", self._stream(stream), peer._objects[event])
+        else:
+            peer.synchronize_event(event)
 
     def create_event(self) -> int:
         self._select()

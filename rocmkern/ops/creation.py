@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -15,7 +16,7 @@ from rocmkern.dtypes import DType, bool_, float64, part_of
 from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.engine.draft import clear, constant
 from rocmkern.engine.operation import planned
-from rocmkern.errors import DTypeError, ExchangeError, ScalarRangeError, ShapeError
+from rocmkern.errors import DeviceNotFound, DriverUnavailable, DTypeError, ExchangeError, ScalarRangeError, ShapeError
 from rocmkern.kernels import plans
 from rocmkern.layout import Layout, Shape, broadcast_shapes, contiguous, normal_integer, normal_shape
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
@@ -29,7 +30,10 @@ from rocmkern.ops.rows_unary import floor
 from rocmkern.promotion import Real, Scalar, check_range, scalar_dtype
 from rocmkern.rounding import nearest_of
 from rocmkern.runtime import Device
+from rocmkern.runtime.capturing import require_done
 from rocmkern.runtime.device import DeviceLike, open_device
+from rocmkern.runtime.peers import copy_between
+from rocmkern.runtime.symbols import require_values
 from rocmkern.tensor import Foreign, Tensor
 
 ShapeLike = int | Sequence[int]
@@ -72,10 +76,21 @@ def _from_tensor(x: Tensor, dtype: DType | None, device: DeviceLike, copy: bool 
     casts = dtype is not None and dtype is not x.dtype
     if copy is False and (moves or casts):
         raise ExchangeError("asarray: another dtype or device takes a copy; leave copy out")
-    result = upload(x.numpy(), target) if moves else x
+    result = _moved(x, target) if moves else x
     if dtype is not None and casts:
         return cast(result, dtype)
     return duplicate(x) if copy and not moves else result
+
+
+def _moved(x: Tensor, target: Device) -> Tensor:
+    """The elements on another device, one after the other."""
+    require_values(x.memory)
+    require_done("to")
+    source = x if x.layout.is_contiguous else duplicate(x)
+    result = uninitialised(x.shape, x.dtype, target)
+    copy_between(target, result.address, x.device, source.address, source.nbytes, source.memory)
+    x.device.settle()
+    return result
 
 
 def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
@@ -115,19 +130,9 @@ def _ranged(obj: object, values: np.ndarray[Any, Any], dtype: DType | None) -> n
     return values.astype((dtype or default_dtypes.INTEGER).numpy)
 
 
-def _capsule(x: Any) -> Any:
-    """What another library gives. Raises ExchangeError for what it can't give."""
-    try:
-        try:
-            return x.__dlpack__(max_version=dlpack.VERSION)
-        except TypeError:
-            return x.__dlpack__()
-    except BufferError as error:
-        raise ExchangeError(f"from_dlpack: {type(x).__name__} refuses: {error}") from None
-
-
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor of another library's memory: shared where this device can address it, else copied.
+    """A tensor of another library's memory: shared where this device can address it, else copied. Without `device` it
+    is on the GPU where the memory is, or on the default device for the host's.
 
     Raises ExchangeError (a BufferError) where `copy=False` can't be kept.
     """
@@ -136,10 +141,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     if not hasattr(x, "__dlpack__"):
         raise DTypeError(f"from_dlpack: {type(x).__name__} has no __dlpack__; use asarray")
     seen = dlpack.consume(_capsule(x))
-    target = open_device(device)
-    codes = {"hip": dlpack.ROCM, "cuda": dlpack.CUDA}
-    kind, _, index = target.info.name.partition(":")
-    if kind in codes and seen.device == (codes[kind], int(index or 0)):
+    target = open_device(device) if device is not None else _device_of(seen) or open_device(None)
+    if dlpack.device_of(target.info.name) == seen.device != (dlpack.CPU, 0):
         low, high = Layout(seen.shape, seen.strides).extent()
         base = seen.address + low * seen.dtype.itemsize
         memory = Foreign(base, (high - low) * seen.dtype.itemsize, seen.owner)
@@ -154,6 +157,33 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     if copy is False:
         raise ExchangeError(f"from_dlpack: {target.info.name} can't address host memory; leave copy out")
     return upload(dlpack.host_array(seen), target)
+
+
+def _capsule(x: Any) -> object:
+    """What another library gives of memory that our default stream may use at once: it is told of that stream. Raises
+    ExchangeError for what it can't give.
+    """
+    where = getattr(x, "__dlpack_device__", lambda: (dlpack.CPU, 0))()[0]
+    stream = dlpack.DEFAULT_STREAMS.get(where)
+    options = {} if stream is None else {"stream": stream}
+    try:
+        for asked in (options | {"max_version": dlpack.VERSION}, options):
+            with suppress(TypeError):
+                return x.__dlpack__(**asked)
+        return x.__dlpack__()
+    except BufferError as error:
+        raise ExchangeError(f"from_dlpack: {type(x).__name__} refuses: {error}") from None
+
+
+def _device_of(seen: dlpack.Exchange) -> Device | None:
+    """The GPU whose memory it is; None for the host's, and where its driver can't be used here."""
+    name = dlpack.name_of(seen.device)
+    if name is None:
+        return None
+    try:
+        return open_device(name)
+    except (DriverUnavailable, DeviceNotFound):
+        return None
 
 
 def _on_host(x: Any) -> dlpack.Exchange | None:

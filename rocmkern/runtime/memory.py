@@ -13,6 +13,7 @@ from rocmkern.drivers.protocol import Driver
 from rocmkern.errors import ArgumentError, ClosedError, ShapeError
 from rocmkern.runtime import capturing
 from rocmkern.runtime.closing import Closing
+from rocmkern.runtime.peers import copy_between
 from rocmkern.runtime.pool import MemoryPool, Shelf
 from rocmkern.runtime.stream import Stream, stream_handle
 
@@ -104,15 +105,15 @@ class DeviceMemory(Closing):
         return array if isinstance(array, np.ndarray) else np.frombuffer(target, np.uint8)
 
     def copy_from(self, source: DeviceMemory, nbytes: int | None = None, stream: Stream | None = None) -> None:
-        """Copies the first `nbytes` (all by default) of `source`, memory of the same device."""
+        """Copies the first `nbytes` (all by default) of `source`, memory of any device."""
         if not isinstance(source, DeviceMemory):
             raise ArgumentError(f"copy_from: a {type(source).__name__} is no device memory; use copy_from_host")
-        if source.driver is not self.driver:
-            raise ArgumentError(
-                f"copy_from: source is on {source.device.name}, target on {self.device.name}; copy through the host"
-            )
         size = source.nbytes if nbytes is None else byte_count(nbytes, "copy_from")
         target_address, source_address = self._range(0, size, "copy_from"), source._range(0, size, "copy_from")
+        if source.driver is not self.driver:
+            self._on(stream)
+            copy_between(self.device, target_address, source.device, source_address, size, source, stream)
+            return
         recorder = capturing.current()
         if recorder is not None:
             recorder.hold((self, source))

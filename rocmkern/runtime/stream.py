@@ -86,8 +86,46 @@ class Stream(_Made):
         return event
 
     def wait(self, event: Event) -> None:
-        """Lets all later work on this stream wait for `event` as it was last recorded; the host goes on."""
-        self.device._driver.stream_wait_event(self.handle, _event(event).handle_for(self.device._driver))
+        """Lets all later work on this stream wait for `event`, of any device, as it was last recorded. The host goes
+        on, except that it waits itself for an event of another vendor's device.
+        """
+        driver, peer = self.device._driver, _event(event).device._driver
+        if peer is driver:
+            driver.stream_wait_event(self.handle, event.handle)
+        else:
+            driver.wait_for_peer(self.handle, peer, event.handle)
+
+    @staticmethod
+    def from_handle(device: Device, handle: object) -> Stream:
+        """A stream that another library made, by its address: PyTorch's `torch.cuda.Stream`, CuPy's `cupy.cuda.Stream`,
+        whatever has `__cuda_stream__`, or the number itself. 0 and 1 are the default stream.
+
+        Its maker keeps it, beyond the memory that was used on it; close() ends the use here alone.
+        """
+        number: Any = getattr(handle, "cuda_stream", getattr(handle, "ptr", handle))
+        if hasattr(handle, "__cuda_stream__"):
+            number = handle.__cuda_stream__()[1]
+        if not isinstance(number, int) or number < 0:
+            raise ArgumentError(f"stream: a {type(handle).__name__} has no handle; give the number of its address")
+        return _Foreign(device, number)
+
+
+@define(eq=False, repr=False)
+class _Foreign(Stream):
+    """A stream of another library's."""
+
+    _number: int
+
+    def __attrs_post_init__(self) -> None:
+        self._handle = self.device.driver.adopt_stream(self._number)
+        self._finalizer = weakref.finalize(self, int)
+
+    @property
+    def _noun(self) -> str:
+        return "stream"
+
+    def close(self) -> None:
+        self._finalizer.detach()
 
 
 def stream_handle(stream: Stream | None, driver: Driver) -> int:
