@@ -1,6 +1,10 @@
-"""Opcode tables: one line of text per instruction in rows_*.py, parsed once per target.
+"""Instruction sets: one line of text per instruction in sets/, parsed once per target.
 
-Columns: mnemonic, destinations, sources, flags, then the opcode on gfx90a, gfx940, gfx950, gfx10, gfx11, gfx12 or `-`.
+gfx90a is the base. Every other set names its parent in `SETS` and says what differs from it, by encoding:
+  [VOP1]                    the encoding of the lines that follow
+  opcode name dst src flags an instruction that is new, or other than its parent's
+  = name=opcode ...         the parent's, at another opcode
+  - name ...                the parent's that are gone
 gfx11 includes what only gfx1150 and later have.
 Operands are separated by commas, in the order of the encoding's fields; `-` stands for none:
   n       n dwords
@@ -26,40 +30,44 @@ from typing import Final
 
 from attrs import frozen
 
-from rocmkern.emulator.isa import (
-    rows_buffer,
-    rows_compare,
-    rows_lds,
-    rows_memory,
-    rows_packed,
-    rows_scalar,
-    rows_vector,
-    rows_vop3,
+from rocmkern.emulator.isa.sets import (
+    gfx10,
+    gfx11_memory,
+    gfx11_scalar,
+    gfx11_vector,
+    gfx12,
+    gfx90a_memory,
+    gfx90a_scalar,
+    gfx90a_vector,
+    gfx940,
+    gfx950,
 )
 
-ISAS: Final = ("gfx90a", "gfx940", "gfx950", "gfx10", "gfx11", "gfx12")
-CDNA: Final = frozenset(ISAS[:3])
+ENCODINGS: Final = (
+    "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM", "VOP1", "VOP2", "VOPD", "VOPC", "VOP3", "VOP3P", "DS", "FLAT",
+    "GLOBAL", "SCRATCH", "MUBUF", "MTBUF",
+)  # fmt: skip
 
-TEXT: Final = {
-    "SOP1": rows_scalar.SOP1,
-    "SOP2": rows_scalar.SOP2,
-    "SOPC": rows_scalar.SOPC,
-    "SOPK": rows_scalar.SOPK,
-    "SOPP": rows_scalar.SOPP,
-    "SMEM": rows_scalar.SMEM,
-    "VOP1": rows_vector.VOP1,
-    "VOP2": rows_vector.VOP2,
-    "VOPD": rows_vector.VOPD,
-    "VOPC": rows_compare.VOPC,
-    "VOP3": rows_vop3.VOP3,
-    "VOP3P": rows_packed.VOP3P,
-    "DS": rows_lds.DS,
-    "FLAT": rows_memory.FLAT,
-    "GLOBAL": rows_memory.GLOBAL,
-    "SCRATCH": rows_memory.SCRATCH,
-    "MUBUF": rows_buffer.MUBUF,
-    "MTBUF": rows_buffer.MTBUF,
+
+@frozen
+class InstructionSet:
+    """What differs from another set. `halves`: an operand of 16 bits may be either half of a vector register."""
+
+    parent: str | None
+    texts: tuple[str, ...]
+    halves: bool = False
+
+
+SETS: Final = {
+    "gfx90a": InstructionSet(None, (gfx90a_scalar.ROWS, gfx90a_vector.ROWS, gfx90a_memory.ROWS)),
+    "gfx940": InstructionSet("gfx90a", (gfx940.ROWS,)),
+    "gfx950": InstructionSet("gfx940", (gfx950.ROWS,)),
+    "gfx10": InstructionSet("gfx90a", (gfx10.ROWS,)),
+    "gfx11": InstructionSet("gfx10", (gfx11_scalar.ROWS, gfx11_vector.ROWS, gfx11_memory.ROWS), halves=True),
+    "gfx12": InstructionSet("gfx11", (gfx12.ROWS,), halves=True),
 }
+ISAS: Final = tuple(SETS)
+CDNA: Final = frozenset(("gfx90a", "gfx940", "gfx950"))
 
 
 @frozen
@@ -90,6 +98,7 @@ class Row:
 Rows = tuple[Row | None, ...]
 
 
+@cache
 def _slots(text: str, mask_dwords: int) -> tuple[Slot, ...]:
     return () if text == "-" else tuple(_slot(part, mask_dwords) for part in text.split(","))
 
@@ -103,20 +112,40 @@ def _slot(text: str, mask_dwords: int) -> Slot:
     return Slot(text[0], int(text[1:])) if len(text) > 1 else Slot(text, 1)
 
 
-def _parse(isa: str, text: str) -> dict[int, Row]:
-    column = 4 + ISAS.index(isa)
+_Line = tuple[str, str, str, str]  # opcode, destinations, sources, flags
+
+
+@cache
+def _lines(isa: str) -> dict[str, dict[str, _Line]]:
+    """All instructions of a set, by encoding and name: its parent's, changed as its texts say."""
+    parent = SETS[isa].parent
+    inherited = {} if parent is None else _lines(parent)
+    found = {encoding: dict(inherited.get(encoding, {})) for encoding in ENCODINGS}
+    rows: dict[str, _Line] = {}
+    for line in (line for text in SETS[isa].texts for line in text.splitlines()):
+        first, *fields = line.split()
+        if first == "=":
+            for name, opcode in (field.split("=") for field in fields):
+                rows[name] = (opcode, *rows[name][1:])
+        elif first == "-":
+            for name in fields:
+                del rows[name]
+        elif fields:
+            name, dst, src, flags = fields
+            rows[name] = (first, dst, src, flags)
+        else:
+            rows = found[first.strip("[]")]
+    return found
+
+
+def _rows(isa: str, lines: dict[str, _Line]) -> dict[int, Row]:
     mask_dwords = 2 if isa in CDNA else 1
-    rows = {}
-    for line in text.splitlines():
-        fields = line.split()
-        if fields[column] != "-":
-            name, dst, src, flags = fields[:4]
-            if name.startswith("v_cmpx") and isa not in CDNA:
-                dst = "-"  # the mask goes to EXEC alone
-            rows[int(fields[column])] = Row(
-                name, _slots(dst, mask_dwords), _slots(src, mask_dwords), flags.removeprefix("-")
-            )
-    return rows
+    found = {}
+    for name, (opcode, dst, src, flags) in lines.items():
+        if isa not in CDNA and name.startswith("v_cmpx"):
+            dst = "-"  # the mask goes to EXEC alone
+        found[int(opcode)] = Row(name, _slots(dst, mask_dwords), _slots(src, mask_dwords), flags.removeprefix("-"))
+    return found
 
 
 def _op_sel(row: Row) -> int:
@@ -129,7 +158,7 @@ def _op_sel(row: Row) -> int:
 
 def _vop3_forms(isa: str, rows: dict[str, dict[int, Row]]) -> dict[int, Row]:
     bases = {"VOPC": 0, "VOP2": 0x100, "VOP1": 0x140 if isa in CDNA else 0x180}
-    halves = isa in ("gfx11", "gfx12")
+    halves = SETS[isa].halves
     forms = {
         base + op: Row(row.name, row.dst, row.src, row.flags, True, _op_sel(row) if halves else 0)
         for encoding, base in bases.items()
@@ -147,7 +176,7 @@ def _vop3_forms(isa: str, rows: dict[str, dict[int, Row]]) -> dict[int, Row]:
 @cache
 def tables(isa: str) -> dict[str, Rows]:
     """Rows by encoding and opcode; None where the target has no such instruction."""
-    parsed = {encoding: _parse(isa, text) for encoding, text in TEXT.items()}
+    parsed = {encoding: _rows(isa, lines) for encoding, lines in _lines(isa).items()}
     parsed["VOP3"] = _vop3_forms(isa, parsed)
     return {
         encoding: tuple(rows.get(op) for op in range(1024 if encoding == "VOP3" else 256))
