@@ -8,7 +8,7 @@ from pathlib import Path
 import rocmkern
 
 LAYERS = (
-    ("cli",),
+    ("cli", "pytest_plugin"),
     ("hip_on_cpu", "models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),

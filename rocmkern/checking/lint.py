@@ -9,11 +9,11 @@ from attrs import define
 from rocmkern import targets
 from rocmkern.checking.findings import Finding, Instruction, Report, joined
 from rocmkern.checking.graph import Graph
-from rocmkern.checking.lines import Lines
 from rocmkern.checking.states import TooSoon, find_missing_states
 from rocmkern.checking.steps import Steps
 from rocmkern.checking.waits import Unwaited, Waits
 from rocmkern.codeobject import CodeObject, Kernel
+from rocmkern.codeobject.lines import Lines
 from rocmkern.codeobject.model import EXECUTABLE
 from rocmkern.emulator.isa.text import instruction_text
 from rocmkern.errors import CodeObjectError, KernelNotFound

@@ -12,8 +12,8 @@ from rocmkern.near import near
 
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
-    "bench": "bench", "build": "build", "cache": "cache", "compile": "compile", "demo": "demo", "doctor": "doctor",
-    "embed": "embed", "extract": "extract", "hipcc": "hipcc",
+    "bench": "bench", "build": "build", "cache": "cache", "check": "check", "compile": "compile", "demo": "demo",
+    "doctor": "doctor", "embed": "embed", "extract": "extract", "hipcc": "hipcc",
     "info": "info", "inspect": "inspect", "gen-kernels": "gen_kernels", "kernels": "kernels",
     "lint-code": "lint_code", "package": "package", "run": "run", "run-hip": "run_hip", "search": "embed",
     "tune": "tune",

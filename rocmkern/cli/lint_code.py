@@ -53,8 +53,9 @@ def _show(out: Console, report: Report) -> None:
 def _show_finding(out: Console, finding: Finding) -> None:
     of = f" of {finding.registers}" if finding.registers else ""
     out.print(f"[bold]{finding.kernel}[/]: {finding.kind}{escape(of)}", highlight=False)
-    out.print(f"  {_line(finding.after)}", highlight=False, soft_wrap=True)
-    out.print(f"  {_line(finding.at)}", highlight=False, soft_wrap=True)
+    for instruction in (finding.after, finding.at):
+        if instruction is not None:
+            out.print(f"  {_line(instruction)}", highlight=False, soft_wrap=True)
     out.print(f"  {escape(finding.rule)}; put {escape(finding.remedy)}", highlight=False, soft_wrap=True)
 
 

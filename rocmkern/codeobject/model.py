@@ -85,7 +85,8 @@ class Kernel:
         return max(self.kernarg_size, max((a.end for a in self.arguments), default=0))
 
 
-EXECUTABLE: Final = 1  # a segment's flag
+EXECUTABLE: Final = 1  # flags of a segment
+WRITABLE: Final = 2
 
 
 @frozen

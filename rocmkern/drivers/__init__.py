@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Final
 
@@ -14,9 +16,11 @@ from rocmkern.near import near
 
 VARIABLE: Final = "ROCMKERN_DEVICE"
 _FALLBACK: Final = "emulator:gfx942"
+_CHECKED: Final = ":checked"
 _KINDS: Final = ("hip", "emulator", "cuda")  # each is a module here with open_device(name) and present()
 
 _open: dict[str, Driver] = {}
+_checking: Final[list[None]] = []  # not empty: emulated devices are opened as checked ones
 _opening: Final = Lock("opening")
 
 
@@ -29,10 +33,30 @@ def is_hip_available() -> bool:
 
 def default_name() -> str:
     """The device used where none is named: ROCMKERN_DEVICE, else the first real one, else the emulator."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return named
-    return "hip:0" if is_hip_available() else _FALLBACK
+    return in_full(os.environ.get(VARIABLE) or ("hip:0" if is_hip_available() else _FALLBACK))
+
+
+def in_full(name: str) -> str:
+    """A name, of a checked device where all emulated ones are to be."""
+    is_plain = name.split(":", 1)[0] == "emulator" and not name.endswith(_CHECKED)
+    return name + _CHECKED if _checking and is_plain else name
+
+
+@contextmanager
+def checked() -> Iterator[None]:
+    """Emulated devices that are opened meanwhile are checked ones."""
+    _checking.append(None)
+    try:
+        yield
+    finally:
+        _checking.pop()
+
+
+def synchronize_emulated() -> None:
+    """Waits for all emulated devices, and raises what went wrong on them."""
+    for driver in dict.fromkeys(_open.values()):
+        if driver.info.name.startswith("emulator"):
+            driver.synchronize()
 
 
 def open(name: str | None = None) -> Driver:
@@ -43,6 +67,7 @@ def open(name: str | None = None) -> Driver:
     name = default_name() if name is None else name
     if not isinstance(name, str):
         raise TypeError(f"open: device {name!r} is no name; use one such as {_FALLBACK!r}")
+    name = in_full(name)
     found = _open.get(name)
     if found is not None:
         return found

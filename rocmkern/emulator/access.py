@@ -1,7 +1,7 @@
 """The memory functions: move the data of all active lanes, checked, out of line, one per kind of access.
 
 `access(wave, op, mask, addresses, data, result)`: `addresses` one i64 per lane, `data` and `result` rows of registers.
-A lane whose address lies outside the space does nothing (a load gives 0); the launch records the first such lane.
+A lane whose address lies outside the space does nothing (a load gives 0); `faults.py` is told of each such lane.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rocmkern.emulator.consecutive import LANES, load_rows, store_rows
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.meaning.api import Access, Context, Row
 from rocmkern.emulator.mode import Mode
-from rocmkern.emulator.observers.seam import Accessed, Point, Watching, accessed, kind_of, names
+from rocmkern.emulator.observers.seam import STORE, Accessed, Point, Watching, accessed, kind_of, names
 from rocmkern.emulator.wave import field, wave
 
 
@@ -86,9 +86,17 @@ class AccessFunction:
                 resolved, good = self._resolve(w, spaces, part, chunk)
                 w.store(resolved, w.at(places, chunk * (8 * LANES)), 64)
                 lanes.set(lanes.get() | good.zext("i64").shl(chunk * LANES))
-        access = Accessed(kind_of(self.access.op), self.space, lanes.get(), places, spaces.size)
+        kind = kind_of(self.access.op)
+        access = Accessed(
+            kind, self.space, lanes.get(), places, spaces.size, self._stored(w) if kind == STORE else None
+        )
         operation = Value(w, "ptr", 0, "%op")
         return accessed(self.watching, lambda i: Point(w, i, self.wave_size, access.lanes, lambda: operation), access)
+
+    def _stored(self, w: Writer) -> Value | None:
+        """Pointer to what a store takes, byte by byte as it will lie in memory."""
+        data = Value(w, "ptr", 0, "%data")
+        return w.at(data, 2) if self.access.half == "high" else data
 
     def _size(self, w: Writer) -> Value:
         return w.constant("i64", self.bytes_per_lane)
@@ -262,16 +270,14 @@ class AccessFunction:
         return Mode(w.load(field(w, at.WAVE_MODE), "i32", 0, 4), self.by_mode)
 
     def _fault(self, w: Writer, bad: Value, chunk: Value, raw: Value, size: Value) -> None:
-        lane = w.intrinsic("cttz", bad, extra="i1 true").zext("i64")
         spot = w.buffer(8 * LANES)
         w.store(raw, spot, 64)
-        address = w.load(w.at(spot, lane.shl(3)), "i64", 0, 8)
-        kind = {"lds": 1, "scratch": 2}.get(self.space, 0)
-        store = self.access.op != "load"
-        w.call(
-            "record_fault", "void", 0, wave(w), Value(w, "ptr", 0, "%op"), chunk * LANES + lane,
-            address, size.trunc("i32"), w.constant("i32", kind * 2 + store),
-        )  # fmt: skip
+        kind = w.constant("i32", {"lds": 1, "scratch": 2}.get(self.space, 0) * 2 + (self.access.op != "load"))
+        operation, no_other = Value(w, "ptr", 0, "%op"), w.constant("i64", 0)
+        with w.each_bit(bad) as bit:
+            lane = bit.zext("i64")
+            where = chunk * LANES + lane, w.load(w.at(spot, lane.shl(3)), "i64", 0, 8), size.trunc("i32")
+            w.call("record_fault", "void", 0, wave(w), operation, *where, kind, no_other)
 
 
 def emit_atomic(w: Writer, access: Access, pointer: Value, operands: list[Value]) -> Value:

@@ -9,6 +9,7 @@ import os
 import sys
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from pathlib import Path
 from typing import Final, Protocol
 
 from attrs import define, field
@@ -21,6 +22,8 @@ RESERVED_BYTES: Final = 64 << 30
 LEAST_RESERVED_BYTES: Final = 1 << 30
 GIVE_BACK_BYTES: Final = 1 << 20  # freed blocks from this size on go back to the operating system
 PAGE: Final = mmap.PAGESIZE
+PACKAGE: Final = str(Path(__file__).parents[1]) + os.sep
+INSTALLED: Final = f"{os.sep}site-packages{os.sep}"
 MAPPED_BYTES: Final = 2 << 20  # GPUs map memory by as much: a kernel that reads on behind the last row gets something
 # Python knows it from 3.13 on. Without it, Linux refuses a fork where arenas lie side by side and outgrow the memory.
 NO_RESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -57,6 +60,18 @@ def _reserve_or_less(size: int) -> mmap.mmap:
     return _reserve_or_less(size // 2)
 
 
+def caller() -> str:
+    """`file:line` of the innermost frame outside the package and installed ones; "" where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((PACKAGE, "<")) and INSTALLED not in file:
+            near = os.path.relpath(file)
+            return f"{file if near.startswith(os.pardir) else near}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
 class Watcher(Protocol):
     """Who hears of device memory."""
 
@@ -66,6 +81,10 @@ class Watcher(Protocol):
 
     def written(self, address: int, nbytes: int) -> None:
         """The host may write there from now on."""
+        ...
+
+    def sealed(self, address: int, nbytes: int) -> None:
+        """Nobody may write there from now on."""
         ...
 
 
@@ -84,6 +103,7 @@ class Arena:
     _bytes: memoryview = field(init=False)
     base: int = field(init=False)
     end: int = field(init=False)  # one past the highest byte ever allocated
+    _makers: dict[int, str] = field(factory=dict)  # of allocations that lie apart: where the program asked for them
     _starts: list[int] = field(factory=list)  # of live allocations, sorted
     _sizes: dict[int, int] = field(factory=dict)
     _holes: list[tuple[int, int]] = field(factory=list)  # (start, size), sorted
@@ -132,6 +152,8 @@ class Arena:
             self.end += size
         insort(self._starts, address)
         self._sizes[address] = nbytes
+        if self.apart:
+            self._makers[address] = caller()
         for watcher in self.watchers:
             watcher.allocated(address, nbytes)
         return address
@@ -229,11 +251,21 @@ class Arena:
         start = address - self.base
         return self._bytes[start : start + nbytes]
 
+    def seal(self, address: int, nbytes: int) -> None:
+        """Let nobody write there any more, as far as watchers can tell."""
+        for watcher in self.watchers:
+            watcher.sealed(address, nbytes)
+
+    def _named(self, start: int, size: int) -> str:
+        """An allocation, and where it was made if that is known."""
+        maker = self._makers.get(start)
+        return f"{size} bytes at {start:#x}" + f" made by {maker}" * bool(maker)
+
     def describe(self, address: int) -> str:
         """Where an address lies, for messages."""
         for start, size in list(self._freed):
             if start <= address < start + size:
-                return f"it is {address - start} bytes into the {size} bytes at {start:#x} that were freed"
+                return f"it is {address - start} bytes into the {self._named(start, size)} that were freed"
         sizes = self._sizes.copy()  # other threads go on
         starts = sorted(sizes)
         if not starts:
@@ -242,13 +274,13 @@ class Arena:
         before = starts[i - 1] if i else None
         after = starts[i] if i < len(starts) else None
         if before is not None and address < before + sizes[before]:
-            return f"it is {address - before} bytes into the allocation of {sizes[before]} bytes at {before:#x}"
+            return f"it is {address - before} bytes into the allocation of {self._named(before, sizes[before])}"
         near = []
         if before is not None:
             end = before + sizes[before]
             near.append(
-                (address - end, f"{address - end} bytes past the end of the {sizes[before]} bytes at {before:#x}")
+                (address - end, f"{address - end} bytes past the end of the {self._named(before, end - before)}")
             )
         if after is not None:
-            near.append((after - address, f"{after - address} bytes before the {sizes[after]} bytes at {after:#x}"))
+            near.append((after - address, f"{after - address} bytes before the {self._named(after, sizes[after])}"))
         return f"nearest allocation: it is {min(near)[1]}"

@@ -89,6 +89,7 @@ FAULT_KIND: Final = 208
 LAUNCH_FUEL: Final = 216
 LAUNCH_FLOAT_MODE: Final = 224  # MXCSR while kernels run
 LAUNCH_WAVE_MODE: Final = 228  # MODE when a wave starts
+LAUNCH_LOG: Final = 232  # where faults are noted, see `faults.py`; null: the first one ends the launch
 LAUNCH_SIZE: Final = 256
 
 # A worker: one thread's place in a launch.

@@ -7,7 +7,7 @@ from functools import partial
 
 from attrs import define, field
 
-from rocmkern.emulator import scheduler
+from rocmkern.emulator import faults, scheduler
 from rocmkern.emulator.access import AccessFunction
 from rocmkern.emulator.ir import Value, Writer, type_text
 from rocmkern.emulator.isa.model import Inst
@@ -33,7 +33,7 @@ class Library:
         if address is None and self.native.recall(key):
             address = self.native.address(symbol)
         if address is None:
-            codes = (scheduler.RECORD_FAULT, *observers.functions(), scheduler.run(observers))
+            codes = (faults.record_fault(), *observers.functions(), scheduler.run(observers))
             self.native.ensure({c.symbol: _same(c) for c in codes})
             self.native.keep(key, [c.symbol for c in codes], True)
             address = self.native.address(symbol)

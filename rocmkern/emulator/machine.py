@@ -18,10 +18,11 @@ from attrs import astuple, define, field, frozen
 from rocmkern.codeobject import Kernel, read
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena
+from rocmkern.emulator.faults import COLLECTORS, STUCK, Log, Teller
 from rocmkern.emulator.launch import Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
-from rocmkern.emulator.observers.seam import NOBODY, OBSERVER_SHIFT, REASON_SHIFT, Observer, Observers, Records
+from rocmkern.emulator.observers.seam import LANE_BITS, NOBODY, PLACE_BITS, Observer, Observers, Records
 from rocmkern.emulator.printf import printing
 from rocmkern.emulator.program import Program, warn_of_failures
 from rocmkern.emulator.space import FIRST_QUOTA, Space, Start, Worker
@@ -249,9 +250,10 @@ class Machine:
     def _run_to_end(self, entry: Entry, start: Start, block: bytes) -> None:
         warn_of_failures()
         space, heat = self._take_space(len(block)), start.heat
-        is_compiled = bool(heat.entries)
+        is_compiled, log = bool(heat.entries), Log() if COLLECTORS else None
         try:
             space.lay(start, block, COMPILED_FUEL if is_compiled else FUEL)
+            space.note_in(log)
             if start.expects_zeros:
                 Launch(self, entry, start, space).take_turns()
                 return
@@ -262,7 +264,15 @@ class Machine:
             if status != at.FINISHED or not (is_compiled or heat.is_cool_after(perf_counter() - began)):
                 Launch(self, entry, start, space).go_on(status, began, perf_counter)
         finally:
-            self._return_space(space, start)
+            try:
+                if log is not None:
+                    log.tell(self.teller(entry, start))
+            finally:
+                self._return_space(space, start)
+
+    def teller(self, entry: Entry, start: Start) -> Teller:
+        """What makes words of the faults of a launch."""
+        return Teller(self.arena, self.observers, entry.module.program, entry.kernel, start.plan)
 
     def _take_space(self, nbytes: int) -> Space:
         """One kept from an earlier launch. Where somebody watches it is new, with just the room that is needed, so that
@@ -480,12 +490,21 @@ class Launch:
         if not stuck:
             return KernelTimeout(f"{late}; raise the limit if it is right to take that long")
         waves = max(stuck, key=lambda g: len(g[at.WAITING]))  # others may have begun just now
+        if self.space.log is not None:
+            self._note_stuck(self.space.log, waves)
         waiting, missing = ([f"{n} at pc {pc:#x}" for n, pc, _ in waves[s]] for s in (at.WAITING, at.READY))
         return BarrierDeadlock(
             f"{late}: in workgroup {waves[at.READY][0][2]} these waves wait at a barrier: {', '.join(waiting)};"
             f" these did not reach it: {', '.join(missing)}; let every wave that does not end reach it,"
             " or raise the limit if it is right to take that long"
         )
+
+    def _note_stuck(self, log: Log, waves: dict[int, list[tuple[int, int, Dims]]]) -> None:
+        """Tell of the first wave that does not come to a barrier, and of the first one that waits there."""
+        (number, place, group), (waiting, barrier, _) = waves[at.READY][0], waves[at.WAITING][0]
+        start = self._program.base + self.entry.kernel.entry_address
+        other = (start + barrier - self._program.translation.address) // 4 + 1
+        log.add(start + place, other | waiting << PLACE_BITS + LANE_BITS, STUCK, number, group)
 
     def _by_status(self, worker: Worker) -> dict[int, list[tuple[int, int, Dims]]]:
         """The waves of a worker's workgroup by their status: number, place in the kernel, workgroup."""
@@ -521,32 +540,4 @@ class Launch:
         self.space.words[at.LAUNCH_STOP // 4] = 1
 
     def _raise_fault(self) -> None:
-        pc, address, size, lane, x, y, z, wave, kind = struct.unpack_from("<QQIIIIIII", self.space.record, at.FAULT_PC)
-        raise MemoryFault(
-            f"launch: {self.entry.kernel.name}: {self._describe(kind, size, address)} by lane {lane} of wave {wave},"
-            f" workgroup ({x}, {y}, {z}), pc {self._position(pc):#x} in the kernel; {self._place(kind, address)}"
-        )
-
-    def _place(self, kind: int, address: int) -> str:
-        """What the address is near to, or the limit that it breaks."""
-        lds = f"the workgroup has {self.plan.lds_bytes} bytes of LDS"
-        if kind >> REASON_SHIFT:
-            return self._nearest(address) if self._is_memory(address) else lds
-        return (self._nearest(address), lds, f"a lane has {self.plan.private_bytes} bytes of scratch")[kind >> 1]
-
-    def _is_memory(self, address: int) -> bool:
-        return self.machine.arena.contains(address, 0)
-
-    def _nearest(self, address: int) -> str:
-        return self.machine.arena.describe(address)
-
-    def _describe(self, kind: int, size: int, address: int) -> str:
-        """A faulty access, as `record_fault` got it."""
-        number, reason = kind >> OBSERVER_SHIFT, kind >> REASON_SHIFT & (1 << OBSERVER_SHIFT - REASON_SHIFT) - 1
-        if reason:
-            what = ("load", "store", "atomic")[kind & ((1 << REASON_SHIFT) - 1)]
-            found = self.machine.observers.those[number].reasons[reason]
-            return f"{what} of {size} bytes at {address:#x} {found}"
-        what = "store" if kind & 1 else "load"
-        where = ("", " of LDS", " of scratch")[kind >> 1]
-        return f"{what}{where} of {size} bytes at {address:#x}"
+        raise MemoryFault(self.machine.teller(self.entry, self.start).recorded(self.space.record).message())

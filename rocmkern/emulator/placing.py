@@ -10,7 +10,7 @@ from typing import Final
 from attrs import define, field
 
 from rocmkern.codeobject import CodeObject, Segment
-from rocmkern.codeobject.model import EXECUTABLE
+from rocmkern.codeobject.model import EXECUTABLE, WRITABLE
 from rocmkern.emulator.arena import Arena
 from rocmkern.errors import CodeObjectError
 
@@ -53,6 +53,9 @@ class Image:
             size = (end - start) // _INSTRUCTION_BYTES * _INSTRUCTION_BYTES
             self.text = bytes(self.arena.view(self.base + start, size, writes=False))
             self.text_address = self.base + start
+            for segment in self._segments:
+                if not segment.flags & WRITABLE:
+                    self.arena.seal(self.base + segment.address, segment.memory_size)
         except BaseException:
             self.close()
             raise

@@ -1,6 +1,6 @@
-"""The native scheduler: takes workgroups of a launch and runs their waves, barrier by barrier; and the fault recorder.
+"""The native scheduler: takes workgroups of a launch and runs their waves, barrier by barrier.
 
-`run(worker) -> status` and `record_fault(wave, op, lane, address, size, kind)`.
+`run(worker) -> status`.
 """
 
 from __future__ import annotations
@@ -17,44 +17,6 @@ def _ir(text: str, **more: str) -> str:
     """Fill in `{NAME}` with the layout's constants, and what more there is."""
     return text.format_map({k: v for k, v in vars(at).items() if isinstance(v, int)} | more)
 
-
-_RECORD_FAULT: Final = _ir("""
-define void @record_fault(ptr %w, ptr %op, i64 %lane, i64 %address, i32 %size, i32 %kind) {{
-  %pl = getelementptr i8, ptr %w, i64 {WAVE_LAUNCH}
-  %launch = load ptr, ptr %pl
-  %pf = getelementptr i8, ptr %launch, i64 {LAUNCH_FAULT}
-  %old = atomicrmw xchg ptr %pf, i32 1 seq_cst
-  %first = icmp eq i32 %old, 0
-  br i1 %first, label %record, label %done
-record:
-  %ppc = getelementptr i8, ptr %op, i64 {OP_PC}
-  %pc = load i64, ptr %ppc
-  %a = getelementptr i8, ptr %launch, i64 {FAULT_PC}
-  store i64 %pc, ptr %a
-  %b = getelementptr i8, ptr %launch, i64 {FAULT_ADDRESS}
-  store i64 %address, ptr %b
-  %c = getelementptr i8, ptr %launch, i64 {FAULT_SIZE}
-  store i32 %size, ptr %c
-  %d = getelementptr i8, ptr %launch, i64 {FAULT_LANE}
-  %l32 = trunc i64 %lane to i32
-  store i32 %l32, ptr %d
-  %e = getelementptr i8, ptr %launch, i64 {FAULT_GROUP}
-  %g = getelementptr i8, ptr %w, i64 {WAVE_GROUP}
-  %gv = load <3 x i32>, ptr %g, align 4
-  store <3 x i32> %gv, ptr %e, align 4
-  %h = getelementptr i8, ptr %launch, i64 {FAULT_WAVE}
-  %n = getelementptr i8, ptr %w, i64 {WAVE_NUMBER}
-  %nv = load i32, ptr %n
-  store i32 %nv, ptr %h
-  %k = getelementptr i8, ptr %launch, i64 {FAULT_KIND}
-  store i32 %kind, ptr %k
-  %s = getelementptr i8, ptr %launch, i64 {LAUNCH_STOP}
-  store atomic i32 1, ptr %s seq_cst, align 4
-  br label %done
-done:
-  ret void
-}}
-""")
 
 _BEGIN_GROUP: Final = """
 define internal void @begin_group(ptr %worker, ptr %launch, i64 %group) {{
@@ -328,7 +290,6 @@ untranslated:
 }}
 """)
 
-RECORD_FAULT: Final = Code("record_fault", _RECORD_FAULT, {})
 # Other libraries may have told this thread to flush denormals: kernels get the mode that their descriptor asks for.
 _WITH_FLOAT_MODE: Final = """
 define i32 @{symbol}(ptr %worker) {{

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import define, field, frozen
 
@@ -14,6 +14,9 @@ from rocmkern.emulator.launch import PACKET_BYTES, SCALAR_BYTES, Plan
 from rocmkern.emulator.observers.seam import Records
 from rocmkern.emulator.program import Heat
 from rocmkern.emulator.translation import Translation
+
+if TYPE_CHECKING:
+    from rocmkern.emulator.faults import Log
 
 REMEMBERED_IMAGES: Final = 1024
 LDS_SLACK: Final = 64
@@ -132,6 +135,7 @@ class Space:
     arena: Arena
     room: int  # bytes for arguments
     worker: Worker
+    log: Log | None = field(init=False, default=None)
     kernarg: int = field(init=False)
     record: ctypes.Array[ctypes.c_char] = field(init=False)
     words: memoryview = field(init=False)  # of the record
@@ -162,6 +166,12 @@ class Space:
         if start.plan.packet_place is not None:
             packet = start.plan.dispatch_packet(start.descriptor, self.kernarg)
             self.arena.view(self._packet, PACKET_BYTES)[:] = packet
+
+    def note_in(self, log: Log | None) -> None:
+        """Note faults in a log and go on; in none, the first one ends the launch."""
+        self.log = log
+        if log is not None:
+            self._quads[at.LAUNCH_LOG // 8] = log.address
 
     @property
     def _packet(self) -> int:

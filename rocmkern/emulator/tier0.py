@@ -537,7 +537,7 @@ class HandlerBuilder:
         with w.when(bad):
             w.call(
                 "record_fault", "void", 0, regs.wave(), regs.operation(), w.constant("i64", 0), address,
-                size.trunc("i32"), w.constant("i32", int(kind != LOAD)),
+                size.trunc("i32"), w.constant("i32", int(kind != LOAD)), w.constant("i64", 0),
             )  # fmt: skip
             self._give_up(w)
         if self._watching:

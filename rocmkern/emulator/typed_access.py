@@ -35,6 +35,9 @@ class TypedAccessFunction(AccessFunction):
         place = "%data" if self.access.op == "load" else "%result"
         return Format.of(w, self.isa, w.load(Value(w, "ptr", 0, place), "i32", 0, 4))
 
+    def _stored(self, w: Writer) -> None:
+        """Registers hold numbers, memory the format's bits."""
+
     def _size(self, w: Writer) -> Value:
         return self._format(w).size
 

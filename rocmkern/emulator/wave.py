@@ -19,7 +19,8 @@ VECTOR_KINDS: Final = ("v", "vl", "vh")
 FIELDS: Final = {
     at.SCALARS["vcc"]: 8, at.SCALARS["m0"]: 4, at.SCALARS["exec"]: 8, at.SCC: 4, at.WAVE_NEXT: 8, at.WAVE_FUEL: 8,
     at.WAVE_LAUNCH: 8, at.WAVE_LDS: 8, at.WAVE_LDS_SIZE: 8, at.WAVE_SCRATCH: 8, at.WAVE_SCRATCH_SIZE: 8,
-    at.WAVE_NUMBER: 4, at.WAVE_PC: 8, at.WAVE_OBSERVERS: 8, at.WAVE_LANDING: 8, at.WAVE_SIGNALS: 8, at.WAVE_MODE: 4,
+    at.WAVE_NUMBER: 4, at.WAVE_GROUP: 12, at.WAVE_PC: 8, at.WAVE_OBSERVERS: 8, at.WAVE_LANDING: 8, at.WAVE_SIGNALS: 8,
+    at.WAVE_MODE: 4,
     at.WAVE_TEMP: at.WAVE_VECTORS - at.WAVE_TEMP,
 }  # fmt: skip
 

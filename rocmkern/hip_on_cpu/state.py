@@ -10,7 +10,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from rocmkern.codeobject import Kernel
-from rocmkern.drivers import emulator
+from rocmkern.drivers import emulator, in_full
 from rocmkern.drivers.emulator import EmulatorDriver
 from rocmkern.drivers.protocol import Dims
 from rocmkern.hip_on_cpu.binding import INVALID_DEVICE, INVALID_VALUE, Status
@@ -67,7 +67,7 @@ class State:
     _next: int = field(init=False, default=_FIRST_HANDLE)
 
     def __attrs_post_init__(self) -> None:
-        self.drivers = [emulator.open_device(f"emulator:{target}") for target in self.targets]
+        self.drivers = [emulator.open_device(in_full(f"emulator:{target}")) for target in self.targets]
 
     @property
     def _device(self) -> int:

@@ -2,7 +2,8 @@
 
 from rocmkern.kernels.tuned import TunedTable
 from rocmkern.packages.args import KernelArgs, Packing, pointer, scalar
-from rocmkern.packages.check import Report, check
+from rocmkern.packages.check import Report
+from rocmkern.packages.check import check as check
 from rocmkern.packages.choice import Choice, KernelTable
 from rocmkern.packages.kinds import KINDS, Kind
 from rocmkern.packages.operations import decide, gemm_a8w8, gemm_a16w16, topk_softmax
@@ -10,6 +11,6 @@ from rocmkern.packages.package import KernelPackage
 from rocmkern.packages.weights import shuffle_weight
 
 __all__ = [
-    "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "TunedTable", "check",
+    "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "TunedTable",
     "decide", "gemm_a8w8", "gemm_a16w16", "pointer", "scalar", "shuffle_weight", "topk_softmax",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Devices, memory, streams, modules and launches: HIP's nouns over any driver."""
 
+from rocmkern.runtime.checks import check
 from rocmkern.runtime.device import Device, default_device, devices
 from rocmkern.runtime.dim3 import Dim3
 from rocmkern.runtime.function import Function
@@ -11,5 +12,5 @@ from rocmkern.runtime.trace import KernelTime, Trace
 __all__ = [
     "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory",
     "Pointer", "Stream", "Trace",
-    "default_device", "devices",
+    "check", "default_device", "devices",
 ]  # fmt: skip

@@ -300,7 +300,7 @@ FAULTS = {
     "s_store": r"store of 4 bytes at \S+ outside every allocation .* 0 bytes past the end",
     "append": "atomic of 4 bytes at .* of memory that nothing wrote",
     "mskor": "atomic of 4 bytes at .* of memory that nothing wrote",
-    "addtid": "store of LDS of 4 bytes at 0x1000 by lane 32 .* 4096 bytes of LDS",
+    "addtid": "store of 4 bytes at 0x1000 of LDS by lane 32 .* 4096 bytes of LDS",
     "far": "store of 4 bytes at 0x40 by lane 0",
 }
 

@@ -40,11 +40,18 @@ if TYPE_CHECKING:
 
 Event = Literal["block", "instruction", "branch", "access"]
 EVENTS: Final[tuple[Event, ...]] = ("block", "instruction", "branch", "access")
-LOAD, STORE, ATOMIC = range(3)  # kinds of access
+LOAD, STORE, ATOMIC, BARRIER, END = range(5)  # kinds of access, and of what else may be wrong
 
-# The last argument of `record_fault`: a kind, then what an observer found, then which observer.
+# The last but one argument of `record_fault`: a kind, then what an observer found, then which observer.
 REASON_SHIFT: Final = 4
-OBSERVER_SHIFT: Final = 8
+OBSERVER_SHIFT: Final = 12
+IN_SCRATCH: Final = 1 << 3  # beside the kind, of what goes to scratch
+
+# The last one says which access it races with, 0 for none: one more than its place in the module's code in dwords, its
+# lane and wave, and one more than its workgroup's number where that is another one.
+PLACE_BITS: Final = 24
+LANE_BITS: Final = 6
+WAVE_BITS: Final = 6
 
 
 def kind_of(operation: str) -> int:
@@ -109,15 +116,30 @@ class Accessed:
     lanes: Value  # a bit of an i64 each
     addresses: Value  # pointer to an i64 for each lane: the host's addresses
     size: Value  # bytes of a lane, i64
+    data: Value | None = None  # of a store: pointer to the registers that hold what goes there, a row for each
 
 
-def report(w: Writer, lane: Value, address: Value, size: Value, faulty: Value, reason: int) -> None:
-    """Stop the launch for an access of `Site.faulty`; `%w` and `%op` name wave and operation.
+def report(
+    w: Writer, lane: Value, address: Value, size: Value, faulty: Value, reason: int, other: Value | None = None
+) -> None:
+    """Tell of an access of `Site.faulty`, which ends the launch unless it has a log; `%w` and `%op` name wave and
+    operation.
 
-    `reason`: 1 to 15, a key of `Observer.reasons`.
+    `reason`: 1 to 255, a key of `Observer.reasons`. `other`: the access that it races with, an i64.
     """
     operation, kind = Value(w, "ptr", 0, "%op"), faulty | reason << REASON_SHIFT
-    w.call("record_fault", "void", 0, wave(w), operation, lane, address, size, kind)
+    other = w.constant("i64", 0) if other is None else other
+    w.call("record_fault", "void", 0, wave(w), operation, lane, address, size, kind, other)
+
+
+@frozen
+class Reason:
+    """What is wrong with an access, as the end of "load of 4 bytes at 0x40 …"."""
+
+    kind: str  # "out of bounds"
+    text: str
+    remedy: str
+    is_note: bool = False  # not wrong on this hardware; told only where faults are collected
 
 
 class Observer:
@@ -125,7 +147,7 @@ class Observer:
 
     name: ClassVar[str]  # of letters; names the code that it has part in
     apart: ClassVar[bool] = False  # allocations have gaps between them, and no address is used twice
-    reasons: ClassVar[Mapping[int, str]] = {}  # for launches to end, as the end of "load of 4 bytes at 0x40 …"
+    reasons: ClassVar[Mapping[int, Reason]] = {}  # for which it reports
 
     @property
     def key(self) -> str:
@@ -183,6 +205,9 @@ class Records:
 
     def written(self, address: int, nbytes: int) -> None:
         """The host may write there from now on."""
+
+    def sealed(self, address: int, nbytes: int) -> None:
+        """A module's instructions and constants lie there: nobody may write there from now on."""
 
 
 Watching = tuple[tuple[int, Observer], ...]  # numbers and observers that want an event
