@@ -34,10 +34,16 @@ class Descriptor:
     resource1: int
     resource2: int
     properties: int
+    preload: int
 
     @staticmethod
     def of(kernel: Kernel) -> Descriptor:
-        return Descriptor(*struct.unpack_from("<IIH", kernel.descriptor, 48))
+        return Descriptor(*struct.unpack_from("<IIHH", kernel.descriptor, 48))
+
+    @property
+    def preloaded(self) -> tuple[int, int]:
+        """The dwords of the arguments that scalar registers hold from the start: which is the first, and how many."""
+        return self.preload >> 7, self.preload & 127
 
     def mode(self, isa: str) -> int:
         """MODE when a wave starts."""
@@ -112,6 +118,8 @@ class Plan:
     scalars: bytes
     packet_place: int | None  # byte in the scalar file
     kernarg_place: int | None
+    preload_place: int  # byte in the scalar file of arguments that are there from the start
+    preloaded: slice  # which bytes of the arguments these are
     printf_place: int | None  # of the buffer's address, in the kernarg segment
     ids: NDArray[np.uint32]
     masks: NDArray[np.uint64]
@@ -146,6 +154,7 @@ def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
     d = Descriptor.of(kernel)
     scalars, places = _scalars(d, kernel)
     slots, wave_slot = _group_slots(d, isa)
+    first, count = d.preloaded
     ids, masks = _threads(kernel, d, isa, geometry)
     return Plan(
         geometry=geometry,
@@ -160,6 +169,8 @@ def plan(kernel: Kernel, isa: str, geometry: Geometry) -> Plan:
         scalars=scalars.tobytes(),
         packet_place=places.get("packet"),
         kernarg_place=places.get("kernarg"),
+        preload_place=places["preload"],
+        preloaded=slice(4 * first, 4 * (first + count)),
         printf_place=next((a.offset for a in kernel.arguments if a.kind == "hidden_printf_buffer"), None),
         ids=ids,
         masks=masks,
@@ -205,7 +216,7 @@ def _scalars(d: Descriptor, kernel: Kernel) -> tuple[NDArray[np.uint32], dict[st
             places[name] = 4 * position
             scalars[position : position + len(values)] = values
             position += len(values)
-    return scalars, places
+    return scalars, places | {"preload": 4 * position}
 
 
 def _group_slots(d: Descriptor, isa: str) -> tuple[tuple[int, int, int], int]:

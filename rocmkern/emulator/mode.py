@@ -20,6 +20,7 @@ DENORMALS: Final = 0xF0
 CLAMPS_NAN: Final = 8
 IEEE: Final = 9
 HALF_OVERFLOW: Final = 23
+SKIPS_VECTORS: Final = 28  # gfx9
 FLOAT_BITS: Final = ROUNDING | DENORMALS | 1 << CLAMPS_NAN | 1 << IEEE | 1 << HALF_OVERFLOW
 SINGLES: Final = 0x30  # of DENORMALS, those of f32
 EXPONENT: Final[dict[str, int]] = {"half": 0x7C00, "float": 0x7F800000, "double": 0x7FF << 52}

@@ -12,7 +12,7 @@ from attrs import define, evolve, field
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.flow import writes_exec
 from rocmkern.emulator.isa import Undecodable, decode
-from rocmkern.emulator.isa.model import Inst
+from rocmkern.emulator.isa.model import SKIPPABLE, Inst
 from rocmkern.emulator.isa.text import special_text
 from rocmkern.emulator.lds_loads import awaits_loads
 from rocmkern.emulator.library import Library
@@ -29,6 +29,7 @@ CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 INDEXING: Final = {"s_set_gpr_idx_on": 15, "s_set_gpr_idx_mode": 15, "s_set_gpr_idx_off": 0}  # name → mask
 INDEXED_RESULT: Final = 8  # of the mask
 INDEXED: Final = frozenset({"valu", "lanes", "state"})
+SKIPS_BEYOND: Final = "(s_setvskip) skips vector instructions beyond a branch or barrier, which the emulator does not"
 MOST_KEPT: Final = 1 << 18
 _FIELDS: Final = [struct.Struct(f"<{count}Q") for count in range(32)]
 
@@ -56,7 +57,8 @@ class Form:
     parts_blocks: bool  # a block begins behind it, whatever scalar it writes
     awaits_loads: bool
     index_mask: int | None
-    can_index: bool
+    takes: int  # what of the mask counts for it
+    parts_regions: bool  # no instruction is skipped beyond it
     handler: int = 0  # the function's address, once it is known
     operation_bytes: int = field(init=False)
 
@@ -82,7 +84,8 @@ class Form:
             or (not writes_scalars and writes_exec(row, inst)),
             awaits_loads=row.unit == "wait" and awaits_loads(inst, isa),
             index_mask=INDEXING.get(name),
-            can_index=row.unit in INDEXED or name in INDEXING,
+            takes=_takes(row, inst),
+            parts_regions=is_branch or is_call or row.unit == "barrier" or "pc" in row.destinations,
         )
 
 
@@ -125,23 +128,37 @@ class Pieces:
         """
         gpr_index, kept = 0, self._kept.get
         while True:
-            piece = (
-                kept(text[pc : pc + 4]) or kept(text[pc : pc + 8]) or kept(text[pc : pc + 12])
-                or kept(text[pc : pc + 16]) or self._add(text, pc)
-            )  # fmt: skip
+            piece = kept(text[pc : pc + 4]) or self._longer(text, pc)
             if piece.indexing is not None:
                 gpr_index = piece.indexing
-            if gpr_index and piece.form.can_index:
+                if gpr_index & SKIPPABLE:
+                    self._require_straight(text, pc + piece.size, piece.size)
+            if gpr_index & piece.form.takes:
                 piece = self._made(*self.instruction(text, pc, gpr_index))
             yield pc, piece, gpr_index
             if piece.form.ends:
                 return
             pc += piece.size
 
+    def _longer(self, text: bytes, pc: int) -> Piece:
+        kept = self._kept.get
+        return kept(text[pc : pc + 8]) or kept(text[pc : pc + 12]) or kept(text[pc : pc + 16]) or self._add(text, pc)
+
+    def _require_straight(self, text: bytes, pc: int, nbytes: int) -> None:
+        """Raises NoMeaning, for an instruction of so many bytes, unless what it may skip comes before any branch."""
+        while True:
+            piece = self._kept.get(text[pc : pc + 4]) or self._longer(text, pc)
+            if piece.form.parts_regions:
+                raise NoMeaning(nbytes, SKIPS_BEYOND)
+            if piece.indexing is not None or piece.form.ends:
+                return
+            pc += piece.size
+
     def instruction(self, text: bytes, pc: int, gpr_index: int = 0) -> tuple[Row, Inst]:
         """The instruction at `pc`, with M0 added to the vector registers that `gpr_index` names. Raises NoMeaning."""
         row, inst = self._meaning(text, pc)
-        if gpr_index and (row.unit in INDEXED or inst.name in INDEXING):
+        gpr_index &= _takes(row, inst)
+        if gpr_index:
             inst.mods = evolve(inst.mods, gpr_index=gpr_index)
             if gpr_index & INDEXED_RESULT and any(extent(o, self.wave_size) > FIELDS[at.WAVE_TEMP] for o in inst.dst):
                 raise NoMeaning(inst.size, f"({inst.name}) has more results than M0 can be added to")
@@ -185,8 +202,18 @@ class Pieces:
         body = _FIELDS[len(values)].pack(*values)
         target = inst.target - inst.pc if form.is_branch else None
         indexing = None if form.index_mask is None else inst.imm & form.index_mask
+        if inst.name == "s_setvskip":
+            value, bit = inst.src
+            is_off = value.kind == bit.kind == "int" and not value.value >> (bit.value & 31) & 1
+            indexing = 0 if is_off else SKIPPABLE
         parts = form.parts_blocks or (form.writes_scalars and writes_exec(row, inst))
         return Piece(form, body, inst.size, target, parts, indexing)
+
+
+def _takes(row: Row, inst: Inst) -> int:
+    """What of the mask of indexed operands counts for an instruction."""
+    is_vector = row.unit in ("memory", "dual", *INDEXED) and not inst.name.startswith("s_")
+    return 15 * (row.unit in INDEXED or inst.name in INDEXING) | SKIPPABLE * is_vector
 
 
 def meaning_of(isa: str, text: bytes, pc: int) -> tuple[Row, Inst]:

@@ -30,6 +30,7 @@ from rocmkern.emulator.translation import Translation
 from rocmkern.errors import CodeObjectError, UnsupportedInstruction
 
 AFTER_BYTES = 256  # behind a kernel, of what names it
+PRELOADING_BYTES = 256  # ahead of code that finds arguments in scalar registers
 
 
 @define(eq=False)
@@ -136,18 +137,25 @@ class Program:
             raise CodeObjectError(
                 f"kernel: {kernel.name} has no descriptor {kernel.symbol} in the file's content; build the file anew"
             )
-        start = self.base + kernel.entry_address - self.translation.address
-        size = len(self.translation.text)
+        start, size = self._place(kernel), len(self.translation.text)
         if not 0 <= start < size or start % 4:
             raise CodeObjectError(
                 f"kernel: {kernel.name} begins at byte {start} of {size} bytes of instructions; build the file anew"
             )
 
     def extent(self, kernel: Kernel) -> tuple[int, int]:
-        """Where a kernel's code begins and ends in the text; with the text where its symbol has no size."""
-        start, end = self.base + kernel.entry_address - self.translation.address, len(self.translation.text)
+        """Where a kernel's code begins and ends in the text; with the text where its symbol has no size.
+
+        Before the beginning may lie what loads arguments, or traps, where a GPU does not preload them.
+        """
+        start, end = self._place(kernel), len(self.translation.text)
         _, size = self.code.symbols.get(kernel.name, (0, 0))
-        return start, min(start + size // 4 * 4, end) if size >= 4 else end
+        _, preloaded = Descriptor.of(kernel).preloaded
+        return start + PRELOADING_BYTES * (preloaded > 0), min(start + size // 4 * 4, end) if size >= 4 else end
+
+    def _place(self, kernel: Kernel) -> int:
+        """Where a kernel's symbol lies in the text."""
+        return self.base + kernel.entry_address - self.translation.address
 
     def mode(self, kernel: Kernel) -> FloatMode:
         """The floating-point mode of a kernel."""
@@ -216,7 +224,7 @@ class Program:
         if not self._restore(kernel):
             start, _ = self.extent(kernel)
             self.translation_of(kernel).mark((start, *self._branch_targets(kernel)))
-        heat.first = self.operation(self.base + kernel.entry_address, kernel)
+        heat.first = self.operation(self.translation.address + self.extent(kernel)[0], kernel)
         return heat.first
 
     def _look_up(self, kernel: Kernel) -> None:

@@ -163,6 +163,10 @@ class Space:
         self._quads[at.LAUNCH_ARENA_END // 8] = self.arena.reach
         self._quads[at.LAUNCH_FUEL // 8] = fuel
         self._arguments[: len(block)] = block
+        early = block[start.plan.preloaded]
+        if early:
+            place = at.LAUNCH_SIZE + start.plan.preload_place
+            self._view[place : place + len(early)] = early
         if start.plan.packet_place is not None:
             packet = start.plan.dispatch_packet(start.descriptor, self.kernarg)
             self.arena.view(self._packet, PACKET_BYTES)[:] = packet

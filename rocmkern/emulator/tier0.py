@@ -19,9 +19,10 @@ from rocmkern.emulator.addresses import SPACE_OF, Addresses, Space, scalar_acces
 from rocmkern.emulator.compiler import QUICK, THOROUGH
 from rocmkern.emulator.formats import Format, instruction_word, resource_bits
 from rocmkern.emulator.ir import Value, Writer, within
-from rocmkern.emulator.isa.model import NULL, PLAIN, Inst, Mods, Operand
+from rocmkern.emulator.isa.model import NULL, PLAIN, SKIPPABLE, Inst, Mods, Operand
 from rocmkern.emulator.lds_loads import HAS_MET, awaits_loads, emit_landing, emit_load, emit_store, is_to_lds
 from rocmkern.emulator.meaning.api import ROWS, Access, Context, Row
+from rocmkern.emulator.mode import SKIPS_VECTORS
 from rocmkern.emulator.observers.seam import LOAD, NOBODY, Accessed, Observers, Point, Watching, accessed, kind_of
 from rocmkern.emulator.operands import (
     CONSTANTS,
@@ -169,6 +170,10 @@ class HandlerBuilder:
     def build(self, symbol: str) -> Handler:
         w = Writer()
         regs = OutOfLine(w, self.inst, self.wave_size, self.isa)
+        if self.inst.mods.gpr_index & SKIPPABLE:
+            skips = w.load(wave_field(w, at.WAVE_MODE), "i32", 0, 4) & 1 << SKIPS_VECTORS
+            with w.when(skips.ne(0)):
+                self._next(w)
         if self.row.unit != "wait":  # it meets the other waves first
             self._tell(regs)
         getattr(self, f"_{self.row.unit}")(w, regs)

@@ -83,11 +83,14 @@ class Mods:
     gds: bool = False
     tfe: bool = False
     format: int = 0  # of typed buffer access
-    gpr_index: int = 0  # gfx9: M0 is added to the vector registers of sources (bits 0 to 2) and destination (bit 3)
+    # gfx9: M0 is added to the vector registers of sources (bits 0 to 2) and destination (bit 3); bit 4: MODE may say to
+    # skip the instruction
+    gpr_index: int = 0
     by_mode: bool = False  # the instruction asks MODE when it runs; the translator says so where that matters
 
 
 PLAIN: Final = Mods()
+SKIPPABLE: Final = 16  # of gpr_index
 
 
 @define(eq=False)

@@ -7,7 +7,7 @@ from typing import Final
 from rocmkern.emulator.ir import Value
 from rocmkern.emulator.isa.model import Inst, Operand
 from rocmkern.emulator.meaning.api import Context, Result, State, control, salu, state
-from rocmkern.emulator.mode import DENORMALS, ROUNDING
+from rocmkern.emulator.mode import DENORMALS, ROUNDING, SKIPS_VECTORS
 
 MODE: Final = 1
 SCRATCH_BASES: Final = (20, 21)  # gfx10 to gfx12: scratch is the wave's own, wherever its base is said to be
@@ -79,6 +79,14 @@ def index_value(c: Context, index: Value, old: Value) -> Result:
 
 
 control("s_set_gpr_idx_off", "nop")
+
+
+@state("s_setvskip", "= b32 b32")
+def set_skipping(s: State) -> None:
+    """Sets the bit of MODE that says to skip vector instructions; the translator marks those that follow."""
+    bit = s.scalar(0).lshr(s.scalar(1) & 31) & 1
+    _set_mode(s, 1 << SKIPS_VECTORS, bit.shl(SKIPS_VECTORS))
+
 
 # Who signals waits before it goes on to anything that depends on it, so the wait is the whole barrier.
 control("s_barrier_wait", "barrier")
