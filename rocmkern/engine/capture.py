@@ -16,7 +16,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from rocmkern.drivers.protocol import CallStep, CopyStep, Dims, FillStep, GraphStep, KernelStep
-from rocmkern.engine.checks import NOWHERE, STATUS_BYTES, STATUS_WORDS, Check, answers_at_once
+from rocmkern.engine.checks import STATUS_BYTES, Check, answers_at_once, copied, told
 from rocmkern.errors import GraphError, RocmkernError, together
 from rocmkern.runtime import Device, DeviceMemory, Function, Stream
 from rocmkern.runtime.capturing import Owned, place, recording
@@ -292,14 +292,10 @@ class Verdicts:
         errors, answered = list[RocmkernError](), list[DeviceMemory]()
         for number, memory in enumerate(self._memory):
             checks = self._checks[number * _ANSWERS :][:_ANSWERS]
-            copy = bytearray(STATUS_BYTES * len(checks))
-            memory.driver.copy_to_host(memoryview(copy), memory.address, 0)
-            words = memoryview(copy).cast("Q")
-            if all(words[at] == NOWHERE for at in range(0, len(words), STATUS_WORDS)):
-                continue
-            answered.append(memory)
-            told = (check.error(bytes(copy[STATUS_BYTES * i :][:STATUS_BYTES])) for i, check in enumerate(checks))
-            errors += [error for error in told if error is not None]
+            found = told(checks, copied(memory, len(checks)))
+            if found is not None:
+                answered.append(memory)
+                errors += found
         for memory in answered:
             memory.fill(0xFF)
         return errors

@@ -101,23 +101,30 @@ class Answers:
         checks, words = self._checks, self.seen
         if not checks:
             return []
-        length = STATUS_WORDS * len(checks)
-        if words is None:
-            copy = bytearray(8 * length)
-            self.memory.driver.copy_to_host(memoryview(copy), self._first, 0)
-            words = memoryview(copy).cast("Q")
-        for first in range(0, length, STATUS_WORDS):
-            if words[first] != NOWHERE:
-                break
-        else:
-            self._checks = []
-            return []
-        answers = words[:length].tobytes()
-        told = (check.error(answers[STATUS_BYTES * i :][:STATUS_BYTES]) for i, check in enumerate(checks))
-        errors = [error for error in told if error is not None]
-        self.memory.fill(0xFF)
+        errors = told(checks, copied(self.memory, len(checks)) if words is None else words)
+        if errors is not None:
+            self.memory.fill(0xFF)
         self._checks = []
-        return errors
+        return errors or []
+
+
+def copied(memory: DeviceMemory, checks: int) -> memoryview:
+    """The first answers in a memory, as words, after the device's work so far."""
+    copy = memoryview(bytearray(STATUS_BYTES * checks))
+    memory.driver.copy_to_host(copy, memory.address, 0)
+    return copy.cast("Q")
+
+
+def told(checks: Sequence[Check], words: memoryview) -> list[RocmkernError] | None:
+    """What was wrong, by the answers of checks, which lie one after another; None where none has answered."""
+    for first in range(0, STATUS_WORDS * len(checks), STATUS_WORDS):
+        if words[first] != NOWHERE:
+            break
+    else:
+        return None
+    answers = words[: STATUS_WORDS * len(checks)].tobytes()
+    found = (check.error(answers[STATUS_BYTES * i :][:STATUS_BYTES]) for i, check in enumerate(checks))
+    return [error for error in found if error is not None]
 
 
 _answers: Final[dict[Driver, Answers]] = {}
