@@ -19,7 +19,7 @@ LAYERS = (
     ("kernels",),
     ("runtime",),
     ("drivers",),
-    ("checking",),
+    ("checking", "profiling"),
     ("emulator",),
     ("codeobject",),
     ("disk_cache",),

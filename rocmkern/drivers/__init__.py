@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Final
@@ -21,6 +21,7 @@ _KINDS: Final = ("hip", "emulator", "cuda")  # each is a module here with open_d
 
 _open: dict[str, Driver] = {}
 _checking: Final[list[None]] = []  # not empty: emulated devices are opened as checked ones
+_told: Final[list[Callable[[Driver], None]]] = []  # who wants to know of each device that is opened
 _opening: Final = Lock("opening")
 
 
@@ -52,6 +53,18 @@ def checked() -> Iterator[None]:
         _checking.pop()
 
 
+@contextmanager
+def telling(opened: Callable[[Driver], None]) -> Iterator[None]:
+    """Calls a function with each device that is open, and with those that are opened meanwhile."""
+    for driver in dict.fromkeys(_open.values()):
+        opened(driver)
+    _told.append(opened)
+    try:
+        yield
+    finally:
+        _told.remove(opened)
+
+
 def synchronize_emulated() -> None:
     """Waits for all emulated devices, and raises what went wrong on them."""
     for driver in dict.fromkeys(_open.values()):
@@ -78,6 +91,8 @@ def open(name: str | None = None) -> Driver:
                 raise DeviceNotFound(f"open: no device {name!r}; there are {near(name, _names())}")
             driver: Driver = import_module(f"rocmkern.drivers.{kind}").open_device(name)
             _open[name] = _open.setdefault(driver.info.name, driver)
+            for opened in _told if _open[name] is driver else ():
+                opened(driver)
         return _open[name]
 
 

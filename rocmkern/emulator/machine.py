@@ -88,7 +88,15 @@ class Entry:
         descriptor = program.base + kernel.descriptor_address
         first, _ = program.extent(kernel)
         return Start(
-            begin, kernel.name, text, first, program.heat(kernel), program.expects_zeros(kernel), descriptor, record
+            begin,
+            program.code,
+            kernel,
+            text,
+            first,
+            program.heat(kernel),
+            program.expects_zeros(kernel),
+            descriptor,
+            record,
         )
 
 
@@ -290,6 +298,9 @@ class Machine:
         else:
             self.arena.free(space.kernarg)
             self.return_worker(space.worker, start)
+            with self._recording:
+                for records in self.records:
+                    records.launched(start)
 
     def take_worker(self) -> Worker:
         try:

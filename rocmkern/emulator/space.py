@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field, frozen
 
+from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena, address_of, reserve
 from rocmkern.emulator.launch import PACKET_BYTES, SCALAR_BYTES, Plan
@@ -30,7 +31,8 @@ class Start:
     """How a kernel's launches with one geometry begin on a machine."""
 
     plan: Plan
-    kernel: str
+    code: CodeObject
+    kernel: Kernel
     text: Translation  # that it runs in
     first: int  # where the kernel begins in it, in bytes
     heat: Heat

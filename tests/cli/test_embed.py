@@ -66,7 +66,7 @@ def test_interruption_keeps_what_is_done(notes: Path, tmp_path: Path, monkeypatc
     monkeypatch.setattr(minilm, "batches", interrupted)
     done = run("embed", notes, "--out", tmp_path / "v.npy", "--batch", 1)
     assert done.exit_code == 130
-    assert "holds the first 1 of 4 lines" in done.output
+    assert "holds the first 1 of 4 lines" in " ".join(done.output.split())  # lines break where the path is long
     assert np.load(tmp_path / "v.npy").shape == (1, 384)
 
 

@@ -16,7 +16,7 @@ What an event is told of, and when:
     branch       whether a branch is taken
     access       addresses of a wave, before they are used: an instruction has several if its lanes go to several places
 
-Launches begin and end with `Records.begin` and `Records.end`.
+A launch's threads begin and end with `Records.begin` and `Records.end`, and it ends with `Records.launched`.
 """
 
 from __future__ import annotations
@@ -196,6 +196,9 @@ class Records:
 
     def end(self, structure: int, start: Start) -> None:
         """It has run its last one."""
+
+    def launched(self, start: Start) -> None:
+        """A launch has ended, and so have all its threads."""
 
     def allocated(self, address: int, nbytes: int) -> None:
         """Memory was allocated."""
