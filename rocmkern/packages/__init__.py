@@ -2,15 +2,19 @@
 
 from rocmkern.kernels.tuned import TunedTable
 from rocmkern.packages.args import KernelArgs, Packing, pointer, scalar
+from rocmkern.packages.attention import flash_attn_func, flash_attn_varlen_func
 from rocmkern.packages.check import Report
 from rocmkern.packages.check import check as check
 from rocmkern.packages.choice import Choice, KernelTable
-from rocmkern.packages.kinds import KINDS, Kind
+from rocmkern.packages.kind import Kind
+from rocmkern.packages.kinds import KINDS
 from rocmkern.packages.operations import decide, gemm_a8w8, gemm_a16w16, topk_softmax
 from rocmkern.packages.package import KernelPackage
+from rocmkern.packages.scaled_gemm import gemm_a4w4, gemm_a8w8_blockscale
 from rocmkern.packages.weights import shuffle_weight
 
 __all__ = [
     "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "TunedTable",
-    "decide", "gemm_a8w8", "gemm_a16w16", "pointer", "scalar", "shuffle_weight", "topk_softmax",
+    "decide", "flash_attn_func", "flash_attn_varlen_func", "gemm_a4w4", "gemm_a8w8", "gemm_a8w8_blockscale",
+    "gemm_a16w16", "pointer", "scalar", "shuffle_weight", "topk_softmax",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from rocmkern.drivers.protocol import Dims
 from rocmkern.errors import KernelNotFound, ShapeError
 from rocmkern.packages import faults
 from rocmkern.packages.args import KernelArgs
-from rocmkern.packages.kinds import BLOCK, Kind, Problem
+from rocmkern.packages.kind import Kind, Problem
 from rocmkern.packages.package import KernelPackage, PackagedTable
 from rocmkern.packages.tables import KernelRow
 from rocmkern.targets import strip_features
@@ -70,7 +70,7 @@ class KernelTable:
         """The package's tables of `kind`; where it has none, what the files' names say."""
         base = strip_features(arch)
         tables = package.of_kind(kind.name, base) or package.from_names(kind.name, base, kind.file_name)
-        return KernelTable(package, kind, base, tables)
+        return KernelTable(package, kind, base, tuple(package.with_chips(table) for table in tables))
 
     def select(self, compute_units: int, **problem: object) -> Choice:
         """The cheapest row that can serve `problem`; of equal ones the first in the table.
@@ -123,7 +123,9 @@ class KernelTable:
         arguments = self.kind.arguments_of(self.package.code(best.path).kernels[best.row.symbol])
         assert arguments is not None  # else the row has a fault
         tile = self._tile(best.path, best.row.symbol)
-        return Choice(self.kind, best.row, best.path, splits, grid, BLOCK, arguments, tile, given, candidates)
+        return Choice(
+            self.kind, best.row, best.path, splits, grid, self.kind.block(best.row), arguments, tile, given, candidates
+        )
 
     def _tile(self, path: Path, symbol: str) -> tuple[int, int] | None:
         """The tile in whose order a kernel of the kind reads weights; None where these are not reordered."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rocmkern.codeobject import CodeObject
 from rocmkern.errors import PackageError
-from rocmkern.packages.kinds import KINDS, Kind
+from rocmkern.packages.kind import Kind
+from rocmkern.packages.kinds import KINDS
 from rocmkern.packages.package import Fault, KernelPackage, PackagedTable
 from rocmkern.packages.tables import KernelRow
 from rocmkern.targets import TARGETS, strip_features

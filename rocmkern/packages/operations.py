@@ -28,6 +28,7 @@ from rocmkern.ops.rows_binary import add, divide
 from rocmkern.ops.sorting import top_k, top_k_softmax
 from rocmkern.packages.args import KernelArgs
 from rocmkern.packages.choice import Choice, KernelTable
+from rocmkern.packages.kind import Kind
 from rocmkern.packages.kinds import (
     BF16GEMM,
     I8GEMM,
@@ -35,7 +36,6 @@ from rocmkern.packages.kinds import (
     Bf16GemmArgs,
     Bf16GemmSplitArgs,
     I8GemmArgs,
-    Kind,
     TopKSoftmaxArgs,
 )
 from rocmkern.packages.package import KernelPackage
@@ -137,7 +137,7 @@ def topk_softmax(
         indices=columns, weights=weights, gating=_as_dtype(packed(gating), float32), tokens=tokens, experts=experts,
         topk=k, renormalize=int(renormalize), out_stride=k * weights.dtype.itemsize,
     )  # fmt: skip
-    _run(decision.choice, args, gating.device)
+    launch(decision.choice, args, gating.device)
     return weights, columns
 
 
@@ -165,7 +165,7 @@ def gemm_a8w8(
         if t is not None and (as_tensor("gemm_a8w8", t).size != size or t.dtype is not float32):
             raise ShapeError(f"gemm_a8w8: {name} is {t.dtype} of shape {t.shape}; float32 of {size} elements is wanted")
     held = b.tensor if isinstance(b, ShuffledWeight) else b
-    _same_device("gemm_a8w8", a, held, scale_a, scale_b, bias)
+    one_device("gemm_a8w8", a, held, scale_a, scale_b, bias)
     for name, t in (("a", a), ("b", held)):
         if t.dtype is not int8:
             raise DTypeError(f"gemm_a8w8: {name} is {t.dtype}; int8 is wanted, quantise it first")
@@ -187,7 +187,7 @@ def gemm_a8w8(
         bias=zeros((n,), dtype=float32, device=a.device) if bias is None else packed(bias),
         m=m, n=n, k=k, lda=k, ldb=k, ldc=n * out.dtype.itemsize, splits=decision.choice.splits,
     )  # fmt: skip
-    _run(decision.choice, args, a.device)
+    launch(decision.choice, args, a.device)
     return out
 
 
@@ -202,7 +202,7 @@ def gemm_a16w16(
     """a · bᵀ of bfloat16 matrices (m, k) and (n, k), summed in float32, plus a float32 bias per column, as float32."""
     m, k = matrix_sides("gemm_a16w16", "a", a)
     n = _columns("gemm_a16w16", as_tensor("gemm_a16w16", b), k)
-    _same_device("gemm_a16w16", a, b, bias)
+    one_device("gemm_a16w16", a, b, bias)
     for name, t in (("a", a), ("b", b)):
         if t.dtype is not bfloat16:
             raise DTypeError(f"gemm_a16w16: {name} is {t.dtype}; bfloat16 is wanted, cast it first")
@@ -224,7 +224,7 @@ def gemm_a16w16(
         d=out, a=packed(a), b=packed(b), stride_d0=row, stride_c0=row, stride_a0=half, stride_b0=half, m=m, n=n, k=k,
         splits=splits if splits > 1 else 0, **more,
     )  # fmt: skip
-    _run(decision.choice, args, a.device)
+    launch(decision.choice, args, a.device)
     return out if bias is None else add(out, reshape(bias, (1, n)))
 
 
@@ -235,7 +235,8 @@ def _columns(operation: str, b: Tensor | ShuffledWeight, k: int) -> int:
     return n
 
 
-def _same_device(operation: str, first: Tensor, *others: Tensor | None) -> None:
+def one_device(operation: str, first: Tensor, *others: Tensor | None) -> None:
+    """Raises DeviceError unless all of them are on one device."""
     for t in others:
         if t is not None:
             same_device(operation, first.device, as_tensor(operation, t))
@@ -262,6 +263,7 @@ def _function(choice: Choice, device: Device) -> Function:
     return found
 
 
-def _run(choice: Choice, args: KernelArgs, device: Device) -> None:
+def launch(choice: Choice, args: KernelArgs, device: Device) -> None:
+    """Launch the kernel that was chosen."""
     function = _function(choice, device)
     function.launch_packed(args.pack(function), grid=choice.grid, block=choice.block)

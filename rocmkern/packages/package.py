@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rocmkern.codeobject import CodeObject, read
 from rocmkern.errors import CodeObjectError, PackageError
@@ -168,12 +168,16 @@ class KernelPackage:
         matched = [(file, match) for file in found if pattern is not None and (match := pattern.fullmatch(file.name))]
         if pattern is None or not matched:
             return ()
-        rows = []
+        rows, folder = list[KernelRow](), self.root / arch / kind
         for file, match in matched:
             values = {key: int(text) if text.isdigit() else text for key, text in match.groupdict().items() if text}
             with suppress(PackageError):
-                rows += [KernelRow(symbol, file.name, dict(values), 0) for symbol in self.code(file.path).kernels]
-        table = KernelTable(matched[0][0].path.parent / "names", tuple(pattern.groupindex), tuple(rows))
+                place = file.path.relative_to(folder)
+                rows += [
+                    KernelRow(symbol, str(place), {**values, **_chip(place)}, 0)
+                    for symbol in self.code(file.path).kernels
+                ]
+        table = KernelTable(folder / "names", tuple(pattern.groupindex), tuple(rows))
         return (PackagedTable(table, arch, kind),)
 
     def elsewhere(self, table: PackagedTable, row: KernelRow) -> tuple[Path, ...]:
@@ -181,12 +185,28 @@ class KernelPackage:
         folders = sorted(folder for folder in table.table.path.parent.iterdir() if folder.is_dir())
         return tuple(path for folder in folders if self.absence(path := folder / row.file) is None)
 
+    def with_chips(self, table: PackagedTable) -> PackagedTable:
+        """The table with a row for each of those variants in the place of the one they are of, its column `chip`
+        naming the sub-folder.
+        """
+        rows = list[KernelRow]()
+        for row in table.table.rows:
+            others = () if self.absence(table.file(row)) is None else self.elsewhere(table, row)
+            places = [path.relative_to(table.table.path.parent) for path in others]
+            rows += [evolve(row, file=str(place), values={**row.values, **_chip(place)}) for place in places] or [row]
+        return evolve(table, table=evolve(table.table, rows=tuple(rows)))
+
     def _walk(self, suffix: str) -> Iterator[tuple[str, str, Path]]:
         for folder in _arch_folders(self.root):
             found = [Path(where, name) for where, _, names in os.walk(folder) for name in names]
             for path in sorted(path for path in found if path.suffix == suffix):
                 inner = path.relative_to(folder).parts
                 yield folder.name, inner[0] if len(inner) > 1 else "", path
+
+
+def _chip(place: Path) -> dict[str, str]:
+    """The chip that a kernel is for by its place below its kind's folder."""
+    return {"chip": place.parts[0]} if len(place.parts) > 1 else {}
 
 
 def _arch_folders(root: Path) -> list[Path]:

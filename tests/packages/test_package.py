@@ -21,7 +21,8 @@ from rocmkern.errors import ArgumentError, KernelNotFound, PackageError, ShapeEr
 from rocmkern.kernels.csv_table import read_csv
 from rocmkern.kernels.tuned import TunedTable, padded_m
 from rocmkern.packages import KINDS, KernelArgs, KernelPackage, KernelTable, Packing, check, pointer, scalar
-from rocmkern.packages.kinds import Bf16GemmArgs, I8GemmArgs, TopKSoftmaxArgs, i8_splits, rounds
+from rocmkern.packages.kind import rounds
+from rocmkern.packages.kinds import Bf16GemmArgs, I8GemmArgs, TopKSoftmaxArgs, i8_splits
 from rocmkern.packages.tables import KernelRow, read_table
 from tests import samples
 from tests.hip_double import Double

@@ -11,7 +11,8 @@ import pytest
 import rocmkern as rk
 from rocmkern.errors import PackageError
 from rocmkern.packages import KINDS, KernelPackage, KernelTable, check, decide, gemm_a8w8, shuffle_weight
-from rocmkern.packages.kinds import I8GEMM, I8GemmArgs, Kind
+from rocmkern.packages.kind import Kind
+from rocmkern.packages.kinds import I8GEMM, I8GemmArgs
 from tests import samples
 from tests.packages import i8_kernel
 from tests.packages.test_operations import Array, int8_problem, int8_result
