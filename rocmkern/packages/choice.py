@@ -94,10 +94,13 @@ class KernelTable:
                 return self.choice(candidates[n], given, compute_units, tuple(candidates))
         raise KernelNotFound(self._none(given, candidates))
 
-    def named(self, symbol: str, compute_units: int, step: str, **problem: object) -> Choice:
-        """The row of that symbol, if it can serve `problem`. Raises KernelNotFound with the reason if not."""
+    def named(
+        self, symbol: str, compute_units: int, step: str, path: Path | None = None, /, **problem: object
+    ) -> Choice:
+        """The row of that symbol, and file, if it can serve `problem`. Raises KernelNotFound with the reason if not."""
         given: Problem = dict(problem)
         rows = [(table, row) for table in self.tables for row in table.table.rows if row.symbol == symbol]
+        rows = [(table, row) for table, row in rows if path in (None, table.file(row))]
         if not rows:
             raise KernelNotFound(f"select {self.kind.name}: the tables have no kernel {symbol}")
         candidates = tuple(self._read(self._candidate(*row, given, compute_units), given) for row in rows)

@@ -132,12 +132,18 @@ def topk_softmax(
         weights, columns = top_k(softmax(cast(gating, float32)), k)
         weights = divide(weights, sum_of(weights, axis=-1, keepdims=True)) if renormalize else weights
         return weights, cast(columns, int32)
+    return choose_experts(decision.choice, gating, k, renormalize)
+
+
+def choose_experts(choice: Choice, gating: Tensor, k: int, renormalize: bool) -> tuple[Tensor, Tensor]:
+    """Run the kernel that was chosen."""
+    tokens, experts = gating.shape
     weights, columns = empty((tokens, k), float32, gating.device), empty((tokens, k), int32, gating.device)
     args = TopKSoftmaxArgs(
         indices=columns, weights=weights, gating=_as_dtype(packed(gating), float32), tokens=tokens, experts=experts,
         topk=k, renormalize=int(renormalize), out_stride=k * weights.dtype.itemsize,
     )  # fmt: skip
-    launch(decision.choice, args, gating.device)
+    launch(choice, args, gating.device)
     return weights, columns
 
 
@@ -180,14 +186,22 @@ def gemm_a8w8(
         plain = b.plain() if isinstance(b, ShuffledWeight) else b
         scales = Scales(packed(scale_a), packed(scale_b), None if bias is None else packed(bias))
         return scaled_product(a, matrix_transpose(plain), dtype, scales)
-    weight = b if isinstance(b, ShuffledWeight) else shuffle_weight(b, decision.choice.tile)
+    return multiply_integers(decision.choice, a, b, scale_a, scale_b, bias)
+
+
+def multiply_integers(
+    choice: Choice, a: Tensor, b: Tensor | ShuffledWeight, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None
+) -> Tensor:
+    """Run the kernel that was chosen."""
+    weight = b if isinstance(b, ShuffledWeight) else shuffle_weight(b, choice.tile)
+    (m, k), n = a.shape, weight.n
     out = zeros((m, n), dtype=bfloat16, device=a.device)
     args = I8GemmArgs(
         out=out, a=packed(a), b=weight.tensor, scale_a=packed(scale_a), scale_b=packed(scale_b),
         bias=zeros((n,), dtype=float32, device=a.device) if bias is None else packed(bias),
-        m=m, n=n, k=k, lda=k, ldb=k, ldc=n * out.dtype.itemsize, splits=decision.choice.splits,
+        m=m, n=n, k=k, lda=k, ldb=k, ldc=n * out.dtype.itemsize, splits=choice.splits,
     )  # fmt: skip
-    launch(decision.choice, args, a.device)
+    launch(choice, args, a.device)
     return out
 
 
@@ -212,9 +226,16 @@ def gemm_a16w16(
     decision = decide(BF16GEMM, theirs, a.device, tuned, m=m, n=n, k=k, bPreshuffle=0)
     if decision.choice is None:
         return scaled_product(a, matrix_transpose(b), float32, Scales(bias=None if bias is None else packed(bias)))
+    out = multiply_halves(decision.choice, a, b)
+    return out if bias is None else add(out, reshape(bias, (1, n)))
+
+
+def multiply_halves(choice: Choice, a: Tensor, b: Tensor) -> Tensor:
+    """Run the kernel that was chosen."""
+    (m, k), n = a.shape, b.shape[0]
     out = zeros((m, n), dtype=float32, device=a.device)  # the kernels add
-    kind: Any = decision.choice.arguments
-    row, half, splits = n * out.dtype.itemsize, k * a.dtype.itemsize, decision.choice.splits
+    kind: Any = choice.arguments
+    row, half, splits = n * out.dtype.itemsize, k * a.dtype.itemsize, choice.splits
     more: dict[str, Any] = {}
     if issubclass(kind, Bf16GemmArgs):
         more["is_out_b16"] = 0
@@ -224,8 +245,8 @@ def gemm_a16w16(
         d=out, a=packed(a), b=packed(b), stride_d0=row, stride_c0=row, stride_a0=half, stride_b0=half, m=m, n=n, k=k,
         splits=splits if splits > 1 else 0, **more,
     )  # fmt: skip
-    launch(decision.choice, args, a.device)
-    return out if bias is None else add(out, reshape(bias, (1, n)))
+    launch(choice, args, a.device)
+    return out
 
 
 def _columns(operation: str, b: Tensor | ShuffledWeight, k: int) -> int:

@@ -44,3 +44,11 @@ def block_values(x: Array, scales: Array) -> Doubles:
     rows, columns = (-(-n // s) for n, s in zip(x.shape, scales.shape, strict=True))
     spread = np.repeat(np.repeat(scales.astype(np.float64), rows, 0), columns, 1)
     return x.astype(np.float64) * spread[: x.shape[0], : x.shape[1]]
+
+
+def best_of_softmax(gating: Array, k: int) -> tuple[Doubles, Array]:
+    """The k largest of each row's softmax, largest first, and their columns."""
+    weights = np.exp(gating.astype(np.float64) - gating.max(1, keepdims=True))
+    weights /= weights.sum(1, keepdims=True)
+    best = np.argsort(-weights, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(weights, best, 1), best
