@@ -22,6 +22,7 @@ RESERVED_BYTES: Final = 64 << 30
 LEAST_RESERVED_BYTES: Final = 1 << 30
 GIVE_BACK_BYTES: Final = 1 << 20  # freed blocks from this size on go back to the operating system
 PAGE: Final = mmap.PAGESIZE
+NULL_BYTES: Final = 1 << 32  # from 0 on, where nothing ever lies: a null pointer and an offset lead there
 PACKAGE: Final = str(Path(__file__).parents[1]) + os.sep
 INSTALLED: Final = f"{os.sep}site-packages{os.sep}"
 MAPPED_BYTES: Final = 2 << 20  # GPUs map memory by as much: a kernel that reads on behind the last row gets something
@@ -263,6 +264,10 @@ class Arena:
 
     def describe(self, address: int) -> str:
         """Where an address lies, for messages."""
+        if address < NULL_BYTES:
+            return f"it is {address} bytes past a null pointer" if address else "it is a null pointer"
+        if not self.base <= address < self.base + self.capacity:
+            return "it is no address of the device's memory"
         for start, size in list(self._freed):
             if start <= address < start + size:
                 return f"it is {address - start} bytes into the {self._named(start, size)} that were freed"

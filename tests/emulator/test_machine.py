@@ -78,6 +78,20 @@ def test_store_outside_every_allocation_is_a_fault() -> None:
     assert (out == 3).all()
 
 
+@pytest.mark.parametrize(
+    ("pointer", "words"),
+    [
+        (0, "it is a null pointer"),
+        (0x4B200, "it is 307712 bytes past a null pointer"),
+        (0xDEADBEEF00000000, "it is no address of the device's memory"),
+    ],
+)
+def test_faults_far_from_all_memory_say_what_they_are(pointer: int, words: str) -> None:
+    """How far the nearest allocation is tells nobody anything there: most often a pointer is missing."""
+    with pytest.raises(MemoryFault, match=words):
+        bench(AFFINE).run("affine", np.uint32(64), pointer, np.zeros(64, np.float32), np.float32(1), np.float32(0))
+
+
 def test_loads_behind_the_highest_allocation_find_mapped_memory() -> None:
     """Kernels of others read whole tiles, past the last row; on a GPU that is the same page. Past it nothing is."""
     on = Machine("gfx942", compiles=False)
