@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rocmkern import einops_backend
+from rocmkern import dask, einops_backend
 
 if TYPE_CHECKING:
     from rocmkern import distributed as distributed
@@ -199,6 +199,7 @@ def __getattr__(name: str) -> Any:
 
 
 einops_backend.announce()
+dask.announce()
 
 
 def __dir__() -> list[str]:

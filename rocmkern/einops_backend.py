@@ -1,18 +1,15 @@
-"""What einops asks of a framework, told when einops is imported, before or after this package: it is not imported here.
+"""What einops asks of a framework.
 
 einops takes for backends the subclasses of its `AbstractBackend` whose framework's module is loaded.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import rocmkern
+from rocmkern.announcing import when_imported
 
 if TYPE_CHECKING:
     from rocmkern.tensor import Tensor
@@ -57,35 +54,10 @@ class Operations:
         return rocmkern.einsum(pattern, *x)
 
 
-class _Watch(MetaPathFinder):
-    """Waits for the import of einops' backends."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname != _BACKENDS:
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(fullname, path, target)
-        loader: Any = None if spec is None else spec.loader
-        if loader is not None:
-            execute = loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _make(module)
-
-            loader.exec_module = exec_module
-        return spec
-
-
 def _make(backends: ModuleType) -> None:
     _made.append(type("RocmkernBackend", (Operations, backends.AbstractBackend), {}))
 
 
 def announce() -> None:
     """Makes the backend where einops is there, else as soon as it comes."""
-    if _BACKENDS in sys.modules:
-        _make(sys.modules[_BACKENDS])
-    else:
-        sys.meta_path.insert(0, _Watch())
+    when_imported(_BACKENDS, _make)

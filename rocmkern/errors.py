@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 
 class RocmkernError(Exception):
     """Base of all errors that rocmkern raises itself."""
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickled by a call of the class: tblib, by which dask sends errors, makes other exceptions by `__new__`, which
+        is MemoryError's own where that is a base too, and refuses.
+        """
+        return super().__reduce__()
 
 
 class CodeObjectError(RocmkernError, ValueError):

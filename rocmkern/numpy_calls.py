@@ -73,6 +73,13 @@ _QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "argsort": lambda x, axis=-1: _sorted("argsort", x, axis),
     "take": lambda x, indices, axis=None: x.take(indices, axis),
     "copy": lambda x: x.copy(),
+    **{
+        f"{name}_like": lambda x, dtype=None, order="K", subok=True, shape=None, name=name: _like(name, x, dtype, shape)
+        for name in ("empty", "zeros", "ones")
+    },
+    "full_like": lambda x, fill_value, dtype=None, order="K", subok=True, shape=None: _like(
+        "full", x, dtype, shape, fill_value
+    ),
     "broadcast_arrays": lambda *arrays: _broadcast(arrays),
     "result_type": lambda *given: np.result_type(*(_as_numpy_dtype(g) for g in given)),
     "can_cast": lambda given, to, **options: np.can_cast(_as_numpy_dtype(given), to, **options),
@@ -88,6 +95,17 @@ def _broadcast(arrays: tuple[Any, ...]) -> Any:
     if any(isinstance(a, np.ndarray) and a.dtype.kind not in "biufc" for a in held):
         return np.broadcast_arrays(*(np.asarray(a) for a in held))
     return rocmkern.broadcast_arrays(*(rocmkern.asarray(a, device=x.device) for a in held))
+
+
+def _like(name: str, x: Tensor, dtype: Any, shape: Any, *fill_value: Any) -> Tensor:
+    """A new tensor on the device of another, with its shape and dtype where none is given."""
+    made: Tensor = getattr(rocmkern, name)(
+        x.shape if shape is None else shape,
+        *fill_value,
+        dtype=x.dtype if dtype is None else rocmkern.dtype(dtype),
+        device=x.device,
+    )
+    return made
 
 
 def _sorted(name: str, x: Tensor, axis: int | None) -> Any:
@@ -122,15 +140,13 @@ def array_ufunc(x: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options
     """NumPy's `__array_ufunc__`: arrays among the operands are copied to the device."""
     name, given = ufunc.__name__, dict(options)
     out = given.pop("out", None)
+    dtype = given.pop("dtype", None) if method == "__call__" else None
     function = _of_ufunc(name, method)
     if function is None or (out is not None and len(out) > 1) or not _takes(function, inputs, given):
         return _on_host(f"numpy.{name}", getattr(ufunc, method), inputs, options)
     operands = [_placed(value, x) for value in inputs]
-    dtype = given.pop("dtype", None)
-    if dtype is not None and method == "__call__":
+    if dtype is not None:
         operands = [o.astype(rocmkern.dtype(dtype)) if isinstance(o, rocmkern.Tensor) else o for o in operands]
-    elif dtype is not None:
-        given["dtype"] = dtype
     if out is None:
         return function(*operands, **given)
     (target,) = out

@@ -77,7 +77,7 @@ class Tensor:
     _kind: Kind | None = None
 
     # NumPy's functions of tensors are ours, and mixed operators, whose arrays are copied to the device.
-    __array_ufunc__, __array_function__ = numpy_calls.array_ufunc, numpy_calls.array_function
+    __array_ufunc__, __array_function__, __array_priority__ = numpy_calls.array_ufunc, numpy_calls.array_function, 10.0
 
     @property
     def shape(self) -> Shape:

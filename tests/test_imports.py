@@ -9,7 +9,7 @@ import rocmkern
 
 LAYERS = (
     ("cli", "pytest_plugin"),
-    ("hip_on_cpu", "models", "specialize", "tuning"),
+    ("dask", "hip_on_cpu", "models", "specialize", "tuning"),
     ("build",),
     ("quant", "packages"),
     ("distributed", "fft", "linalg", "random"),

@@ -116,6 +116,10 @@ class Device(Closing):
         """What the pool has handed out and kept. Devices of one name share it."""
         return self._pool.statistics()
 
+    def limit_memory(self, nbytes: int | None) -> None:
+        """Has allocations beyond so many bytes on this device raise DeviceOutOfMemory; None ends that."""
+        self._pool.limit = nbytes
+
     def pool_within(self) -> MemoryPool:
         """A pool whose blocks come from the device's own, and go back there."""
         shelves, sizes = self._pool.shelves, dict[int, int]()

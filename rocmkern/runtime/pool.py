@@ -84,6 +84,7 @@ class MemoryPool:
     shelves: Shelves = field(init=False)
     used: int = field(init=False, default=0)
     peak: int = field(init=False, default=0)
+    limit: int | None = field(init=False, default=None)  # of the bytes that are asked of the driver
     allocations: int = field(init=False, default=0)
     _driver_allocations: int = field(init=False, default=0)
     _left: deque[tuple[Shelf, int, set[int]]] = field(factory=deque)  # blocks that streams may still use
@@ -99,12 +100,24 @@ class MemoryPool:
                 return shelf.blocks.pop()
         self._driver_allocations += 1
         size = max(shelf.size, 1)
+        self._keep_limit(size)
         try:
             return self.alloc(size)
         except DeviceOutOfMemory:
             if not self.trim():
                 raise
             return self.alloc(size)
+
+    def _keep_limit(self, size: int) -> None:
+        """Raises DeviceOutOfMemory where the device was given less than what is used and so much more."""
+        if self.limit is None or self.used + self.cached_bytes + size <= self.limit:
+            return
+        self.trim()
+        if self.used + size > self.limit:
+            raise DeviceOutOfMemory(
+                f"alloc: {size} bytes wanted, {self.used} in use of the {self.limit} that {self.driver.info.name} is "
+                "limited to; free memory, or raise the limit"
+            )
 
     def leave(self, shelf: Shelf, address: int, streams: Iterable[int]) -> None:
         """Take a block back once these streams have done their work. Waits for nothing, as a finaliser must not."""

@@ -132,3 +132,25 @@ def test_numpys_functions_that_fill_an_array_fill_a_tensor() -> None:
     array = np.zeros(6)
     np.copyto(array, x)
     assert array.tolist() == x.tolist()
+
+
+def test_ufuncs_in_a_dtype() -> None:
+    """Operands are cast before: dask adds the parts of a product so."""
+    x = rk.asarray([200, 100], dtype=rk.uint8)
+    with rk.numpy_fallback("raise"):
+        assert_same(np.add(x, x, dtype=np.int32), np.array([400, 200], np.int32), rk.int32)
+        assert_same(np.exp(x, dtype=np.float64), np.exp(x.numpy(), dtype=np.float64), rk.float64)
+
+
+@pytest.mark.parametrize("options", [{}, {"shape": (3,)}, {"dtype": np.int16}, {"shape": 2, "dtype": np.dtype("f8")}])
+def test_new_tensors_like_another(options: dict[str, Any]) -> None:
+    """In NumPy's signature, of which a shape is not in ours."""
+    x = np.zeros((2, 3), np.float32)
+    t = rk.asarray(x)
+    with rk.numpy_fallback("raise"):
+        for function in (np.zeros_like, np.ones_like):
+            want = function(x, **options)
+            assert_same(function(t, **options), want, rk.dtype(want.dtype))
+        want = np.full_like(x, 7, **options)
+        assert_same(np.full_like(t, 7, order="C", **options), want, rk.dtype(want.dtype))
+        assert np.empty_like(t, **options).shape == np.empty_like(x, **options).shape
