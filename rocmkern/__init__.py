@@ -126,7 +126,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "outer", "power", "right_shift", "rint", "trace", "true_divide",
     ),
     "ops.numpy_sets": ("intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"),
-    "ops.passing_nan": ("nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmean", "nanprod", "nanstd", "nanvar"),
+    "ops.passing_nan": (
+        "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
+        "nansum", "nanvar",
+    ),
     "ops.polynomials": ("polyfit", "roots"),
     "ops.quantiles": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
     "ops.reduction": ("count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "logsumexp"),
@@ -151,7 +154,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "ops.series": ("convolve", "correlate", "gradient", "interp", "polyval", "trapezoid"),
     "ops.sets": ("isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
     "ops.specialized": ("jit_kernels",),
-    "ops.statistics": ("average", "corrcoef", "cov", "histogram", "nanmax", "nanmin", "nansum"),
+    "ops.statistics": ("average", "corrcoef", "cov", "histogram"),
     "ops.tuned": ("explain_tuned", "use_tuned"),
     "ops.sorting": ("argsort", "sort", "top_k"),
     "ops.stacking": (

@@ -241,7 +241,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         lengths = {s[-position] for s in shapes if len(s) >= position}
         wide = lengths - {1}
         if len(wide) > 1:
-            raise ShapeError(f"broadcast: shapes {', '.join(map(str, shapes))} differ at axis {-position}")
+            given = ", ".join(map(str, shapes))
+            raise ShapeError(f"broadcast: shapes {given} can not be broadcast, they differ at axis {-position}")
         result.append(wide.pop() if wide else 1)
     return tuple(reversed(result))
 
@@ -251,7 +252,7 @@ def normal_axis(axis: int, ndim: int, operation: str) -> int:
     at = axis if axis.__class__ is int else normal_integer(axis, operation, "axis")
     if not -ndim <= at < ndim:
         remedy = f"use {-ndim}..{ndim - 1}" if ndim else "there is no axis to name"
-        raise AxisError(f"{operation}: axis {at} of {ndim} dimensions; {remedy}")
+        raise AxisError(f"{operation}: axis {at} of {ndim} dimensions is out of range; {remedy}")
     return at + ndim if at < 0 else at
 
 

@@ -120,7 +120,7 @@ def any(
     where: Tensor | None = None,
 ) -> Tensor:
     """Whether any value along axes is other than zero, of those that `where` has true."""
-    given = x if where is None else logical_and(as_tensor("any", x), _mask("any", x, where))
+    given = x if where is None else logical_and(as_tensor("any", x), mask("any", x, where))
     return finish("any", reduction.any(given, axis=axis, keepdims=keepdims), out)
 
 
@@ -134,7 +134,7 @@ def all(
     where: Tensor | None = None,
 ) -> Tensor:
     """Whether no value along axes is zero, of those that `where` has true."""
-    given = x if where is None else logical_or(as_tensor("all", x), logical_not(_mask("all", x, where)))
+    given = x if where is None else logical_or(as_tensor("all", x), logical_not(mask("all", x, where)))
     return finish("all", reduction.all(given, axis=axis, keepdims=keepdims), out)
 
 
@@ -166,7 +166,7 @@ def mean(
     if where is None:
         return finish("mean", reduction.mean(x, axis=axis, keepdims=keepdims, dtype=dtype), out)
     values, axes = _numbers("mean", x, dtype), normal_axes(axis, x.ndim, "mean")
-    return finish("mean", cast(means.mean(values, _mask("mean", x, where), axes, keepdims), values.dtype), out)
+    return finish("mean", cast(means.mean(values, mask("mean", x, where), axes, keepdims), values.dtype), out)
 
 
 @planned
@@ -219,7 +219,8 @@ def ediff1d(x: Tensor, /, to_end: Tensor | None = None, to_begin: Tensor | None 
     return concat([t for t in (around[0], found, around[1]) if t is not None])
 
 
-def _mask(operation: str, x: Tensor, where: Tensor) -> Tensor:
+def mask(operation: str, x: Tensor, where: Tensor) -> Tensor:
+    """What `where` has true, in the shape of x."""
     truth = as_tensor(f"{operation}, where", where)
     if broadcast_shapes(truth.shape, x.shape) != x.shape:
         raise ShapeError(f"{operation}: where of shape {truth.shape} for {x.shape}; it must broadcast to that")
@@ -230,8 +231,8 @@ def _kept(operation: str, x: Tensor, where: Tensor | None, other: Scalar) -> Ten
     """The values that count, elsewhere one that changes nothing."""
     if where is None:
         return x
-    mask = _mask(operation, as_tensor(operation, x), where)
-    return cast(chosen(mask, x, bool(other) if x.dtype is bool_ else other), x.dtype)
+    counts = mask(operation, as_tensor(operation, x), where)
+    return cast(chosen(counts, x, bool(other) if x.dtype is bool_ else other), x.dtype)
 
 
 def _numbers(operation: str, x: Tensor, dtype: DType | None) -> Tensor:
@@ -253,5 +254,5 @@ def _spread(
         plain = reduction.var if operation == "var" else reduction.std
         return plain(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof, dtype=dtype)
     values, lowered = _numbers(operation, x, dtype), reduction.lowered_by(operation, correction, ddof)
-    axes, mask = normal_axes(axis, x.ndim, operation), None if where is None else _mask(operation, x, where)
-    return means.spread(values, mask, axes, keepdims, lowered, root=operation == "std", of_few=inf)
+    axes, counts = normal_axes(axis, x.ndim, operation), None if where is None else mask(operation, x, where)
+    return means.spread(values, counts, axes, keepdims, lowered, root=operation == "std", of_few=inf)

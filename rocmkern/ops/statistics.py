@@ -35,7 +35,7 @@ from rocmkern.ops.scatter import index_add
 from rocmkern.tensor import Tensor
 
 # What the namespace takes from here; the rest it has with NumPy's arguments, from `quantiles` and `passing_nan`.
-__all__ = ["average", "corrcoef", "cov", "histogram", "nanmax", "nanmin", "nansum"]
+__all__ = ["average", "corrcoef", "cov", "histogram"]
 
 _FEW_PRODUCTS: Final = 1 << 16  # of covariances
 _TOO_MANY: Final = 1 << 31  # bins

@@ -157,7 +157,7 @@ def test_broadcast_shapes_is_numpys(case: Any) -> None:
 @pytest.mark.parametrize("shapes", [((2,), (3,)), ((2, 1), (3, 4)), ((0,), (2,))])
 def test_broadcast_of_shapes_that_differ_is_refused(shapes: Any) -> None:
     """The error names both shapes, as a ValueError."""
-    with pytest.raises(ShapeError, match="differ at axis"):
+    with pytest.raises(ShapeError, match=r"shapes \(.*\) can not be broadcast, they differ at axis"):
         broadcast_shapes(*shapes)
     with pytest.raises(ShapeError, match="does not broadcast"):
         contiguous(shapes[0]).broadcast_to(shapes[1])
@@ -168,7 +168,7 @@ def test_axes_and_indices_out_of_range_are_errors_of_numpys_classes() -> None:
     assert normal_axis(-1, 3, "sum") == 2
     assert normal_axes(None, 2, "sum") == (0, 1)
     assert normal_axes((-1, 0), 2, "sum") == (1, 0)
-    with pytest.raises(AxisError, match="sum: axis 3 of 3 dimensions"):
+    with pytest.raises(AxisError, match=r"sum: axis 3 of 3 dimensions is out of range; use -3\.\.2"):
         normal_axis(3, 3, "sum")
     with pytest.raises(ShapeError, match="name an axis twice"):
         normal_axes((0, -2), 2, "sum")

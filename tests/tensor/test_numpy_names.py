@@ -412,3 +412,26 @@ def test_functions_of_reals_refuse_complex_numbers_by_name() -> None:
             getattr(rk, name)(x)
     with pytest.raises(TypeError, match="nanquantile: dtype complex64"):
         rk.nanquantile(x, 0.5)
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"])
+@pytest.mark.parametrize("x", [N, L, N + 1j * N[::-1]], ids=["floats", "integers", "complex"])
+def test_reductions_past_nan_with_all_arguments(name: str, x: Any) -> None:
+    """`where`, `initial` and `out`, as NumPy has them."""
+    counts, t = np.arange(x.size).reshape(x.shape) % 3 != 1, rk.asarray(x)
+    options: dict[str, Any] = {"where": counts}
+    if name in ("nanmax", "nanmin"):
+        if x.dtype.kind == "c":
+            return
+        options["initial"] = 2
+    elif name in ("nansum", "nanprod"):
+        options["initial"] = 3
+    ours = options | {"where": rk.asarray(counts)}
+    with rk.set_default_dtype("float64"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's, where nothing counts
+        for axis in (None, 0, -1):
+            want = np.asarray(getattr(np, name)(x, axis=axis, **options))
+            same(getattr(rk, name)(t, axis=axis, **ours), want, name)
+            out = rk.zeros(want.shape, dtype=want.dtype)
+            assert getattr(rk, name)(t, axis=axis, out=out, **ours) is out
+            same(out, want, name)
