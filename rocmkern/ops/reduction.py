@@ -11,17 +11,17 @@ from rocmkern.dtypes import dtype as as_dtype
 from rocmkern.engine.operation import planned
 from rocmkern.errors import ArgumentRangeError, DTypeError, ShapeError
 from rocmkern.kernels.families.reduce import FLOATS
-from rocmkern.layout import Axes, normal_axes, normal_axis, normal_integer
+from rocmkern.layout import Axes, Shape, normal_axes, normal_axis, normal_integer
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import full
-from rocmkern.ops.elementwise import as_tensor, real_float
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, operand, real_float
 from rocmkern.ops.launch import empty, kernel
 from rocmkern.ops.manipulation import concat, permute_dims, reshape, squeeze
 from rocmkern.ops.parts import joined, parts
 from rocmkern.ops.rows import IDENTITY, WHOLE_ROW, of_whole_rows, reduced, scanned
 from rocmkern.ops.rows_binary import multiply, not_equal, subtract
 from rocmkern.promotion import promote_all
-from rocmkern.tensor import Tensor
+from rocmkern.tensor import Operand, Tensor
 
 # What the namespace takes from here; sums and their like it has with NumPy's arguments, from `reductions`.
 __all__ = ["count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "logsumexp"]
@@ -333,18 +333,30 @@ def _scanned_complex(op: str, x: Tensor, at: int) -> Tensor:
     return result
 
 
+def _slab(x: Tensor, value: Operand, shape: Shape) -> Tensor:
+    """What goes around differences; a number at each place."""
+    if isinstance(value, Tensor) and value.ndim:
+        return value
+    _, dtype = device_and_dtype("diff", x, value)
+    return broadcast(operand("diff", value, dtype, x.device), shape)
+
+
 @planned
 def diff(
-    x: Tensor, /, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    x: Tensor, /, n: int = 1, axis: int = -1, prepend: Operand | None = None, append: Operand | None = None
 ) -> Tensor:
-    """The difference of neighbours along an axis, taken n times; of 0 times x itself, without what goes around it."""
+    """The difference of neighbours along an axis, taken n times; of 0 times x itself, without what goes around it, of
+    which a number stands at each place.
+    """
     at = normal_axis(axis, as_tensor("diff", x).ndim, "diff")
     times = normal_integer(n, "diff", "n")
     if times < 0:
         raise ShapeError(f"diff: {times} times; use 0 or more")
     if times == 0:
         return duplicate(x)
-    parts = [p for p in (prepend, x, append) if p is not None]
+    slab = tuple(1 if a == at else n for a, n in enumerate(x.shape))
+    first, last = (_slab(x, p, slab) if p is not None else None for p in (prepend, append))
+    parts = [p for p in (first, x, last) if p is not None]
     result = concat(parts, axis=at) if len(parts) > 1 else x
     for _ in range(times):
         length = result.shape[at]

@@ -13,13 +13,13 @@ from rocmkern.layout import Axes, broadcast_shapes, normal_axes
 from rocmkern.ops import means, reduction
 from rocmkern.ops.casting import cast
 from rocmkern.ops.creation import full
-from rocmkern.ops.elementwise import as_tensor, broadcast, finish
+from rocmkern.ops.elementwise import as_tensor, broadcast, finish, operand
 from rocmkern.ops.indexing import where as chosen
 from rocmkern.ops.manipulation import concat, reshape
 from rocmkern.ops.rows_binary import add, logical_and, logical_or, maximum, minimum, multiply, subtract
 from rocmkern.ops.rows_unary import logical_not
 from rocmkern.promotion import Scalar
-from rocmkern.tensor import Tensor
+from rocmkern.tensor import Operand, Tensor
 
 
 @planned
@@ -212,11 +212,14 @@ def ptp(x: Tensor, /, axis: Axes = None, out: Tensor | None = None, keepdims: bo
     return finish("ptp", subtract(high, low), out)
 
 
-def ediff1d(x: Tensor, /, to_end: Tensor | None = None, to_begin: Tensor | None = None) -> Tensor:
+def ediff1d(x: Tensor, /, to_end: Operand | None = None, to_begin: Operand | None = None) -> Tensor:
     """The differences of neighbours in the flat tensor, between those to begin and those to end with."""
     found = reduction.diff(reshape(as_tensor("ediff1d", x), -1))
-    around = [reshape(t, -1) if t is not None else None for t in (to_begin, to_end)]
-    return concat([t for t in (around[0], found, around[1]) if t is not None])
+    first, last = (
+        t if t is None else reshape(t if isinstance(t, Tensor) else operand("ediff1d", t, found.dtype, x.device), -1)
+        for t in (to_begin, to_end)
+    )
+    return concat([t for t in (first, found, last) if t is not None])
 
 
 def mask(operation: str, x: Tensor, where: Tensor) -> Tensor:

@@ -246,6 +246,16 @@ def test_reductions_with_all_arguments() -> None:
         rk.sum(t, where=rk.ones((2, 3, 4), dtype=rk.bool_))
 
 
+def test_numbers_around_differences() -> None:
+    """One stands at each place, a tensor as it is."""
+    x, t = A.astype(np.float32), rk.asarray(A.astype(np.float32))
+    for axis in (0, -1):
+        got = rk.diff(t, axis=axis, prepend=0, append=rk.asarray(np.float32(2.5)))
+        assert got.dtype is rk.float32
+        np.testing.assert_allclose(got.numpy(), np.diff(x, axis=axis, prepend=0, append=2.5), rtol=1e-6)
+    same(rk.ediff1d(rk.asarray(L), 88, -99), np.ediff1d(L, 88, -99), "ediff1d")
+
+
 def test_in_place() -> None:
     """put_along_axis and fill_diagonal write into the tensor."""
     x, t = A.copy(), rk.asarray(A)
