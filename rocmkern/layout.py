@@ -10,13 +10,14 @@ from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from operator import index as as_index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from attrs import field, frozen
 
 from rocmkern.errors import AxisError, IndexOutOfRange, ShapeError
 
+MOST_ELEMENTS: Final = (1 << 63) - 1  # along an axis
 Shape = tuple[int, ...]
 Axes = int | Sequence[int] | None  # None: all of them
 
@@ -288,10 +289,12 @@ def normal_index(index: int, length: int, axis: int) -> int:
 
 
 def normal_shape(shape: int | Sequence[int], operation: str) -> Shape:
-    """A shape as a tuple of lengths ≥ 0. Raises ShapeError on a negative one, TypeError on what is no integer."""
+    """A shape as a tuple of lengths ≥ 0. Raises ShapeError on a negative or too large one, TypeError on no integer."""
     lengths = _integers(shape, operation)
     if any(n < 0 for n in lengths):
         raise ShapeError(f"{operation}: shape {lengths} has a negative length")
+    if any(n > MOST_ELEMENTS for n in lengths):
+        raise ShapeError(f"{operation}: shape {lengths} has a length beyond {MOST_ELEMENTS}; no index reaches so far")
     return lengths
 
 

@@ -101,6 +101,8 @@ def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
         values = np.asarray(obj)
     except ValueError as error:
         raise ShapeError(f"asarray: {error}") from None
+    except TypeError as error:
+        raise DTypeError(f"asarray: {error}") from None
     except OverflowError as error:
         raise OverflowError(f"asarray: {error}") from None
     if values.dtype.kind not in "biufc" or (values.dtype.kind == "u" and not hasattr(obj, "dtype")):

@@ -20,7 +20,7 @@ from rocmkern.ops import small
 from rocmkern.ops.casting import cast, duplicate, scalar_tensor
 from rocmkern.ops.composed import conj, tril, triu
 from rocmkern.ops.creation import eye, zeros
-from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype
+from rocmkern.ops.elementwise import as_tensor, broadcast, device_and_dtype, one_of
 from rocmkern.ops.faults import CheckOfMatrices, checked
 from rocmkern.ops.launch import context, empty
 from rocmkern.ops.linear import matmul
@@ -281,8 +281,7 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     The signs are LAPACK's: R's diagonal may be negative.
     """
     a = matrices("qr", x)
-    if mode not in ("reduced", "complete"):
-        raise ShapeError(f"qr: mode {mode!r}; use 'reduced' or 'complete'")
+    one_of("qr", mode, "mode", ("reduced", "complete"))
     rows, columns = a.shape[-2:]
     count = min(rows, columns)
     width = count if mode == "reduced" else rows

@@ -29,7 +29,7 @@ from rocmkern.ops.movement import write
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
-MOST_ELEMENTS: Final = (1 << 63) - 1
+MOST_BYTES: Final = (1 << 63) - 1
 
 
 def copy(x: Tensor, /) -> Tensor:
@@ -114,9 +114,9 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
 def broadcast_to(x: Tensor, /, shape: int | Sequence[int]) -> Tensor:
     """The tensor repeated to a shape without copying: a view to read, since elements share memory."""
     lengths = normal_shape(shape, "broadcast_to")
-    if prod(lengths) > MOST_ELEMENTS:
-        raise ShapeError(f"broadcast_to: shape {lengths} has more than {MOST_ELEMENTS} elements; no index reaches them")
-    return broadcast(as_tensor("broadcast_to", x), lengths)
+    if prod(lengths) * as_tensor("broadcast_to", x).dtype.itemsize > MOST_BYTES:
+        raise ShapeError(f"broadcast_to: shape {lengths} has more than {MOST_BYTES} bytes; no address reaches them")
+    return broadcast(x, lengths)
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:

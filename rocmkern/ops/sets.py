@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rocmkern.dtypes import DType, bool_, int64, uint8
+from rocmkern.errors import ShapeError
 from rocmkern.ops import fused
 from rocmkern.ops.casting import cast, duplicate, packed
 from rocmkern.ops.creation import asarray, full, zeros
@@ -135,7 +136,11 @@ def isin(x1: Operand, x2: Operand | Sequence[Number], /, *, invert: bool = False
     """Whether each value of x1 is among those of x2, which may be a list; NaN is not."""
     if isinstance(x2, Sequence | np.ndarray):
         sought = as_tensor("isin", x1)
-        x2 = asarray(_held(np.asarray(x2), sought.dtype), device=sought.device)
+        try:
+            listed = np.asarray(x2)
+        except ValueError as error:
+            raise ShapeError(f"isin: {error}") from None
+        x2 = asarray(_held(listed, sought.dtype), device=sought.device)
     device, dtype = device_and_dtype("isin", x1, x2)
     sought, given = operand("isin", x1, dtype, device), reshape(operand("isin", x2, dtype, device), -1)
     among = fused.is_among(sought, given, invert=invert)

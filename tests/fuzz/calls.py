@@ -22,8 +22,10 @@ from tests.fuzz.kind import MB, Kind
 
 LIBRARY: Final = str(Path(rk.__file__).parent)
 SPACES: Final = {"": rk, "linalg.": rk.linalg, "fft.": rk.fft, "random.": rk.random}
-# They set what outlives a call, or write files.
-LEFT_OUT: Final = frozenset(("compile", "jit_kernels", "load", "load_gguf", "save", "savez", "use_tuned"))
+# They set what outlives a call, write files, or are for `with`.
+LEFT_OUT: Final = frozenset(
+    ("check", "compile", "jit_kernels", "load", "load_gguf", "profile", "save", "savez", "use_tuned")
+)
 SHAPES: Final = ((), (0,), (3,), (2, 3), (3, 3), (1, 3), (2, 2, 2), (0, 3), (5, 1))
 DTYPES: Final = (
     rk.float32, rk.float64, rk.float16, rk.bfloat16, rk.int64, rk.int8, rk.uint8, rk.bool_, rk.complex64, rk.complex128,
