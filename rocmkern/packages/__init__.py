@@ -10,11 +10,12 @@ from rocmkern.packages.kind import Kind
 from rocmkern.packages.kinds import KINDS
 from rocmkern.packages.operations import decide, gemm_a8w8, gemm_a16w16, topk_softmax
 from rocmkern.packages.package import KernelPackage
+from rocmkern.packages.paged import pa_fwd_asm
 from rocmkern.packages.scaled_gemm import gemm_a4w4, gemm_a8w8_blockscale
 from rocmkern.packages.weights import shuffle_weight
 
 __all__ = [
     "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "TunedTable",
     "decide", "flash_attn_func", "flash_attn_varlen_func", "gemm_a4w4", "gemm_a8w8", "gemm_a8w8_blockscale",
-    "gemm_a16w16", "pointer", "scalar", "shuffle_weight", "topk_softmax",
+    "gemm_a16w16", "pa_fwd_asm", "pointer", "scalar", "shuffle_weight", "topk_softmax",
 ]  # fmt: skip

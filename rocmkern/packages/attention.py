@@ -167,13 +167,13 @@ def forward(choice: Choice, given: Sequences, scale: float) -> tuple[Tensor, Ten
 
 def _own(given: Sequences, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
     if given.starts_q is None or given.starts_k is None:
-        return _of_one_length(given.q, given.k, given.v, scale, causal)
+        return composed(given.q, given.k, given.v, scale, causal)
     bounds = [pairwise(starts.numpy().tolist()) for starts in (given.starts_q, given.starts_k)]
     parts = []
     for (a, b), (c, d) in zip(*bounds, strict=True):
         if b > a:
             q, k, v = (expand_dims(t, axis=0) for t in (given.q[a:b], given.k[c:d], given.v[c:d]))
-            parts.append(_of_one_length(q, k, v, scale, causal))
+            parts.append(composed(q, k, v, scale, causal))
     if not parts:
         return empty((0, given.heads, given.v.shape[-1]), dtype=given.v.dtype, device=given.v.device), empty(
             given.lse_shape, dtype=float32, device=given.v.device
@@ -181,7 +181,8 @@ def _own(given: Sequences, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
     return concat([out[0] for out, _ in parts]), concat([lse[0] for _, lse in parts], axis=1)
 
 
-def _of_one_length(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+def composed(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+    """Attention of sequences of one length by our own kernels."""
     shared = q.shape[2] // k.shape[2]
     heads_q = cast(permute_dims(q, (0, 2, 1, 3)), float32)
     heads_k, heads_v = (cast(permute_dims(repeat(t, shared, axis=2), (0, 2, 1, 3)), float32) for t in (k, v))

@@ -12,7 +12,7 @@ from rocmkern.drivers.protocol import Dims
 from rocmkern.dtypes import bfloat16, float32, int32, uint32
 from rocmkern.kernels.csv_table import Cell
 from rocmkern.packages.args import KernelArgs, pointer, scalar
-from rocmkern.packages.kind import Kind, Problem, Rule, ceil_div
+from rocmkern.packages.kind import Kind, Problem, Rule, ceil_div, equal
 from rocmkern.packages.tables import KernelRow
 
 ROUNDINGS: Final = ("rtne", "rtna", "rtz")  # of float32 to bfloat16: by number in tables, by name in names
@@ -119,3 +119,67 @@ FMHA_FORWARD: Final = Kind(
         rf"(?:_(?P<bf16_cvt>{'|'.join(ROUNDINGS)}))?(?P<group>_group)?\.co"
     ),
 )
+
+
+@define(kw_only=True, eq=False)
+class _PagedStartArgs(KernelArgs):
+    """What all builds have first."""
+
+    out: Any = pointer(bfloat16, out=True)
+    q: Any = pointer(bfloat16)
+    k: Any = pointer(bfloat16)
+    v: Any = pointer(bfloat16)
+    block_tables: Any = pointer(int32)
+    lengths: Any = pointer(int32)
+    scale_k: Any = pointer(float32, optional=True)
+    scale_v: Any = pointer(float32, optional=True)
+    scale_log2: float = scalar(float32)
+    table_row: int = scalar(uint32, "elements")
+    kv_heads: int = scalar(uint32)
+    q_row: int = scalar(uint32, "bytes")
+    block: int = scalar(uint32, "bytes")
+    kv_head: int = scalar(uint32, "bytes")
+
+
+@define(kw_only=True, eq=False)
+class PagedArgs(_PagedStartArgs):
+    """16 slots: the files of PyPI."""
+
+    heads_per_kv: int = scalar(uint32)
+    starts_q: Any = pointer(int32, optional=True)
+
+
+@define(kw_only=True, eq=False)
+class PagedMoreTokensArgs(_PagedStartArgs):
+    """17 slots: those of the public repository, which say how many queries of a sequence there are beyond one."""
+
+    more_tokens: int = scalar(uint32, default=0)
+    heads_per_kv: int = scalar(uint32)
+    starts_q: Any = pointer(int32, optional=True)
+
+
+def _shared_heads_rule(row: KernelRow, given: Problem) -> str | None:
+    """A kernel for eight serves fewer."""
+    have, want = row.number("Gqa"), given["gqa"]
+    return None if have in (want, ceil_div(want, 8) * 8) else f"it is for {have} heads to a key's, {want} are there"
+
+
+def _plain_rule(row: KernelRow, given: Problem) -> str | None:
+    """Neither several queries of a sequence, nor precision that is asked for, nor persistent workgroups."""
+    more = [column for column in ("Mtp", "Msk", "Hp", "ps", "quant_type") if row.number(column)]
+    return f"{', '.join(more)} is set, which takes other arguments" if more else None
+
+
+PAGED: Final = Kind(
+    name="pa",
+    needs=("qType", "kvType", "gqa", "blkSz", "batch", "kv_heads"),
+    tiles=(),
+    arguments=(PagedArgs, PagedMoreTokensArgs),
+    rules=(
+        equal("qType"), equal("kvType"), equal("blkSz"), Rule("shared heads", _shared_heads_rule),
+        Rule("plain", _plain_rule),
+    ),
+    score=lambda row, given, units: (row.number("Gqa"),),
+    splits=lambda row, given, units: 1,
+    grid=lambda row, given, splits: (given["kv_heads"], given["batch"], 1),
+)  # fmt: skip

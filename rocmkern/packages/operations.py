@@ -140,7 +140,7 @@ def choose_experts(choice: Choice, gating: Tensor, k: int, renormalize: bool) ->
     tokens, experts = gating.shape
     weights, columns = empty((tokens, k), float32, gating.device), empty((tokens, k), int32, gating.device)
     args = TopKSoftmaxArgs(
-        indices=columns, weights=weights, gating=_as_dtype(packed(gating), float32), tokens=tokens, experts=experts,
+        indices=columns, weights=weights, gating=seen_as(packed(gating), float32), tokens=tokens, experts=experts,
         topk=k, renormalize=int(renormalize), out_stride=k * weights.dtype.itemsize,
     )  # fmt: skip
     launch(choice, args, gating.device)
@@ -268,7 +268,7 @@ def _integer(value: object) -> int:
     return value
 
 
-def _as_dtype(t: Tensor, dtype: DType) -> Tensor:
+def seen_as(t: Tensor, dtype: DType) -> Tensor:
     """The tensor's bytes seen as another dtype: kernels for bf16 take the same pointer as those for f32."""
     if t.dtype is dtype:
         return t

@@ -52,3 +52,20 @@ def best_of_softmax(gating: Array, k: int) -> tuple[Doubles, Array]:
     weights /= weights.sum(1, keepdims=True)
     best = np.argsort(-weights, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(weights, best, 1), best
+
+
+def paged_attention(q: Array, keys: Array, values: Array, tables: Array, lengths: Array) -> Doubles:
+    """Attention of one query for each sequence; keys and values are (blocks, rows, key heads, features)."""
+    results = []
+    for query, table, length in zip(q, tables, lengths, strict=True):
+        k, v = (x[table].reshape(-1, *x.shape[2:])[:length] for x in (keys, values))
+        results.append(attention(query[None], k, v, q.shape[-1] ** -0.5)[0][0])
+    return np.stack(results)
+
+
+def in_packs(keys: Array, values: Array) -> tuple[Array, Array]:
+    """Keys and values (blocks, rows, key heads, features) as kernels load them, in packs of 16 bytes."""
+    x, (blocks, rows, heads, features) = 16 // keys.itemsize, keys.shape
+    k = keys.reshape(blocks, rows, heads, features // x, x).transpose(0, 2, 3, 1, 4)
+    v = values.reshape(blocks, rows // x, x, heads, features).transpose(0, 3, 1, 4, 2)
+    return np.ascontiguousarray(k), np.ascontiguousarray(v)

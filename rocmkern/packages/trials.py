@@ -13,11 +13,12 @@ from numpy.random import Generator
 from rocmkern.ops.creation import asarray
 from rocmkern.packages import references
 from rocmkern.packages.attention import Sequences, forward
-from rocmkern.packages.attention_kinds import FMHA_FORWARD, ROUNDINGS
+from rocmkern.packages.attention_kinds import FMHA_FORWARD, PAGED, ROUNDINGS
 from rocmkern.packages.choice import Choice
 from rocmkern.packages.kind import Kind, Problem
 from rocmkern.packages.kinds import BF16GEMM, I8GEMM, TOPKSOFTMAX
 from rocmkern.packages.operations import choose_experts, multiply_halves, multiply_integers
+from rocmkern.packages.paged import attend_pages
 from rocmkern.packages.references import Array
 from rocmkern.packages.scaled_gemm import multiply_blocks, multiply_groups
 from rocmkern.packages.scaled_kinds import BLOCKSCALE_GEMM, F4GEMM
@@ -131,6 +132,31 @@ def _attention(choice: Choice, device: Device, rng: Generator) -> float:
     return float(worst)
 
 
+def _pages(choice: Choice, device: Device, rng: Generator) -> float:
+    given = choice.problem
+    dtype, rows = {"bf16": _BF16, "fp16": np.float16}[given["qType"]], given["blkSz"]
+    batch, kv_heads, most = given["batch"], given["kv_heads"], -(-200 // given["blkSz"])
+    lengths = rng.integers(1, 200, batch, np.int32)
+    tables = rng.permutation(batch * most).reshape(batch, most).astype(np.int32)
+    q = rng.standard_normal((batch, kv_heads * given["gqa"], 128)).astype(dtype)
+    keys, values = (rng.standard_normal((batch * most, rows, kv_heads, 128)).astype(dtype) for _ in "kv")
+    on = _on(device, q, *references.in_packs(keys, values), tables, lengths)
+    got = attend_pages(choice, on[0], on[1], on[2], on[3], on[4]).numpy()
+    expected = references.paged_attention(q, keys, values, tables, lengths)
+    size = references.paged_attention(q, keys, np.abs(values), tables, lengths)
+    return _worst(got, expected, (4 if dtype is _BF16 else 1) * 2.0**-8 * size)
+
+
+def _page_problems(row: KernelRow, arch: str) -> tuple[Problem, ...]:
+    fixed, gqa = {key: row.values.get(key) for key in ("qType", "kvType", "blkSz")}, row.number("Gqa")
+    return {**fixed, "gqa": gqa, "batch": 1, "kv_heads": 1}, {
+        **fixed,
+        "gqa": max(gqa - 3, 1),
+        "batch": 5,
+        "kv_heads": 2,
+    }
+
+
 def _products(
     *ks: int, n_of: Callable[[KernelRow], int], **more: Any
 ) -> Callable[[KernelRow, str], tuple[Problem, ...]]:
@@ -187,5 +213,6 @@ TRIALS: Final[dict[str, Trial]] = {
             _groups,
         ),
         Trial(FMHA_FORWARD, _attentions, _attention),
+        Trial(PAGED, _page_problems, _pages),
     )
 }  # fmt: skip
