@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rocmkern.build import host_program
+from rocmkern.build import hip_source, host_program
 from rocmkern.errors import BuildError
 from rocmkern.hip_on_cpu import library
 
@@ -127,3 +127,20 @@ def test_what_is_not_there_is_refused(words: tuple[str, ...], told: str) -> None
     """By name, before anything is compiled."""
     with pytest.raises(BuildError, match=told):
         host_program.parse(words)
+
+
+def test_headers_serve_host_code(tmp_path: Path) -> None:
+    """Each of them, together with the others and C++'s own."""
+    folder = hip_source.HEADERS
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.h") if path.parent.name != "rocmkern")
+    text = "".join(f"#include <{name}>\n" for name in names)
+    text += (
+        "#include <cmath>\n#include <vector>\nfloat size(float x) { return std::sqrt(x) + float(__hip_fp8_e4m3(x)); }\n"
+    )
+    text += "__global__ void fill(long *x, double y) { *x = static_cast<long>(y); }\n"
+    text += (
+        "void all(long *x) { hipExtLaunchKernelGGL(fill, dim3(1), dim3(1), 0, nullptr, nullptr, nullptr, 0, x, 1); }\n"
+    )
+    (tmp_path / "all.hip").write_text(text)
+    done = rocmkern("hipcc", "-Wall", "-c", str(tmp_path / "all.hip"), "-o", str(tmp_path / "all.o"))
+    assert done.returncode == 0 and not done.stderr, done.stderr
