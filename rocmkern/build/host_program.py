@@ -43,7 +43,7 @@ class Command:
     sources: tuple[Path, ...]
     objects: tuple[str, ...]
     output: Path | None
-    is_object: bool
+    makes: str  # "program", "object", or "bundle" of device code only
     targets: tuple[str, ...]
     compiling: tuple[str, ...] = field(repr=False)
     linking: tuple[str, ...] = field(repr=False)
@@ -52,7 +52,7 @@ class Command:
 def parse(words: Sequence[str]) -> Command:
     """Raises BuildError for what is not there, such as relocatable device code."""
     sources, objects, compiling, linking, targets = [], [], [], [], []
-    output, is_object = None, False
+    output, makes = None, "program"
     waiting = list(reversed(words))
     while waiting:
         word = waiting.pop()
@@ -62,7 +62,9 @@ def parse(words: Sequence[str]) -> Command:
         if word == "-o" and more:
             output = Path(more[0])
         elif word == "-c":
-            is_object = True
+            makes = "object"
+        elif word in ("--genco", "--cuda-device-only"):
+            makes = "bundle"
         elif word.startswith(_TARGET_FLAGS):
             targets += word.split("=", 1)[1].split(",")
         elif word.startswith(_IGNORED):
@@ -82,7 +84,7 @@ def parse(words: Sequence[str]) -> Command:
     if not sources and not objects:
         raise BuildError("hipcc: no source; name a .hip, .cu or .cpp file")
     return Command(
-        tuple(sources), tuple(objects), output, is_object, tuple(dict.fromkeys(targets)) or DEFAULT_TARGETS,
+        tuple(sources), tuple(objects), output, makes, tuple(dict.fromkeys(targets)) or DEFAULT_TARGETS,
         tuple(compiling), tuple(linking),
     )  # fmt: skip
 
@@ -100,11 +102,11 @@ def build(command: Command, library: Path) -> str:
         objects = []
         for number, source in enumerate(command.sources):
             made = Path(scratch) / f"{number}.o"
-            if command.is_object:
+            if command.makes == "object":
                 made = (command.output or Path(source.with_suffix(".o").name)).resolve()
             said.append(_compile(compiler, command, source, made))
             objects.append(str(made))
-        if not command.is_object:
+        if command.makes == "program":
             output = command.output or Path("a.out")
             plain = not command.objects and not any(map(_needs_cpp, objects))
             words = [
@@ -131,19 +133,33 @@ def _compile(compiler: ZigForSources, command: Command, source: Path, made: Path
     zig, options = compiler.zig, (*hip_source.flags_for(source), *command.compiling)
     common = [str(zig.path), "clang", "-target", _HOST, "-fPIC", "-O2"]
     headers = hip_source.headers(zig)
+    if command.makes == "bundle":
+        output = command.output or source.with_suffix(".hipfb")
+        said, data = _device_code(compiler, command, source, options)
+        output.write_bytes(data)
+        return said
     if source.suffix in _PLAIN_SOURCES:
         words = [*common, *headers[:-2], *command.compiling, "-c", str(source), "-o", str(made)]
         return run(words, Path.cwd(), str(source)).stderr
     with tempfile.TemporaryDirectory() as scratch:
-        pieces, said = {}, []
-        for target in command.targets:
-            code = Path(scratch) / f"{target}.hsaco"
-            said.append(compiler.compile(Path.cwd(), str(source), target, code, options))
-            pieces[target] = code.read_bytes()
+        said, data = _device_code(compiler, command, source, options)
         bundle = Path(scratch) / "code.hipfb"
-        bundle.write_bytes(bundler.bundle(b"", pieces))
+        bundle.write_bytes(data)
         device = [f"--offload-arch={target}" for target in command.targets[:1]]
         words = [*common, "-x", "hip", "--cuda-host-only", *device, "-nogpuinc", "-nogpulib", "-std=c++17", *headers]
         words += [*options, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(bundle)]
         run([*words, "-c", str(source), "-o", str(made)], Path.cwd(), str(source))
-    return "".join(said)
+    return said
+
+
+def _device_code(
+    compiler: ZigForSources, command: Command, source: Path, options: tuple[str, ...]
+) -> tuple[str, bytes]:
+    """The warnings, and a bundle with the code for every target."""
+    pieces, said = {}, []
+    with tempfile.TemporaryDirectory() as scratch:
+        for target in command.targets:
+            code = Path(scratch) / f"{target}.hsaco"
+            said.append(compiler.compile(Path.cwd(), str(source), target, code, options))
+            pieces[target] = code.read_bytes()
+    return "".join(said), bundler.bundle(b"", pieces)

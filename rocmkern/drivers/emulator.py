@@ -299,6 +299,10 @@ class EmulatorDriver:
         if found:
             raise together(found)
 
+    def keep_error(self, error: BaseException) -> None:
+        """Have the next synchronize() raise it."""
+        self._errors.append(error)
+
     def load_module(self, image: bytes) -> int:
         handle = next(self._handles)
         self._functions[handle], self._modules[handle] = [], self._machine.load(image)

@@ -149,7 +149,10 @@ class Calls(MemoryCalls, ProgramCalls, GraphCalls, HiprtcCalls):
 
     def hipStreamSynchronize(self, stream: int) -> None:
         driver, handle = self._stream(stream)
-        driver.synchronize_stream(handle)
+        if handle:
+            driver.synchronize_stream(handle)
+        else:
+            driver.synchronize()
 
     def hipStreamQuery(self, stream: int) -> int | None:
         driver, handle = self._stream(stream)

@@ -13,7 +13,14 @@ from rocmkern import codeobject
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.drivers.hip import KernelNode
 from rocmkern.drivers.protocol import Dims, KernelStep
-from rocmkern.errors import CodeObjectError, KernelNotFound
+from rocmkern.errors import (
+    CodeObjectError,
+    KernelAborted,
+    KernelNotFound,
+    KernelTimeout,
+    MemoryFault,
+    UnsupportedInstruction,
+)
 from rocmkern.hip_on_cpu import images
 from rocmkern.hip_on_cpu.arguments import from_block, from_pointers, put
 from rocmkern.hip_on_cpu.binding import INVALID_VALUE, NOT_FOUND, Status
@@ -21,6 +28,7 @@ from rocmkern.hip_on_cpu.state import INVALID_HANDLE, MODULE, Allocation, Launch
 from rocmkern.runtime.function import check_geometry
 
 INVALID_SYMBOL: Final = 13
+FAULTS: Final = (MemoryFault, KernelAborted, KernelTimeout, UnsupportedInstruction)
 INVALID_FUNCTION: Final = 98
 RESIDENT, BLOCKS = 2048, 32  # threads and blocks that a compute unit takes
 
@@ -178,7 +186,10 @@ class ProgramCalls(State):
         grid, block = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
         self._require_fitting(found, grid, block, shared_bytes)
         packed = from_block(extra) if extra else from_pointers(found.kernel, arguments)
-        driver.launch(found.handle, grid, block, shared_bytes, handle, packed)
+        try:
+            driver.launch(found.handle, grid, block, shared_bytes, handle, packed)
+        except FAULTS as error:  # a program hears of it when it waits, as it would of a GPU's
+            driver.keep_error(error)
 
     def hipModuleLaunchCooperativeKernel(self, function: int, *geometry_and_arguments: int) -> None:
         self.hipModuleLaunchKernel(function, *geometry_and_arguments, 0)  # type: ignore[call-arg]

@@ -126,7 +126,13 @@ static void symbols_streams_and_events() {
     CHECK(hipStreamDestroy(stream));
 }
 
+__global__ void stop() { abort(); }
+
 static void errors() {
+    stop<<<1, 1>>>();
+    REQUIRE(hipGetLastError() == hipSuccess);
+    REQUIRE(hipDeviceSynchronize() == hipErrorAssert);
+    REQUIRE(hipGetLastError() == hipErrorAssert && hipDeviceSynchronize() == hipSuccess);
     static int no_symbol;
     void *none;
     REQUIRE(hipMalloc(&none, size_t(1) << 60) == hipErrorOutOfMemory);

@@ -112,7 +112,7 @@ def test_words_are_sorted() -> None:
     found = host_program.parse(words)
     assert (found.sources, found.objects, found.output) == ((Path("a.cu"),), ("b.o",), Path("prog"))
     assert found.compiling == ("-O3", "-I", "inc", "-DX=1") and found.linking == ("-lm", "-L", "lib")
-    assert found.targets == ("gfx90a",) and not found.is_object
+    assert found.targets == ("gfx90a",) and found.makes == "program"
 
 
 @pytest.mark.parametrize(

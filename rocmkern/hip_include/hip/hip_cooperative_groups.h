@@ -74,6 +74,9 @@ class thread_block_tile {
     }
 
 public:
+    __device__ thread_block_tile() {}
+    template <typename Other>
+    __device__ thread_block_tile(const thread_block_tile<Size, Other> &) {}
     __device__ static constexpr unsigned num_threads() { return Size; }
     __device__ static constexpr unsigned size() { return Size; }
     __device__ static unsigned thread_rank() { return thread_block::thread_rank() % Size; }
@@ -112,6 +115,7 @@ class coalesced_group {
 
 public:
     __device__ explicit coalesced_group(unsigned long long lanes) : lanes(lanes) {}
+    __device__ unsigned long long mask() const { return lanes; }
     __device__ unsigned num_threads() const { return __popcll(lanes); }
     __device__ unsigned size() const { return num_threads(); }
     __device__ unsigned thread_rank() const { return __popcll(lanes & ((1ull << __lane_id()) - 1)); }
@@ -147,6 +151,35 @@ public:
     __device__ int all(int predicate) const { return ballot(!predicate) == 0; }
 };
 
+// Any of the groups above but a grid, for functions that take whichever comes: a block, lanes side by side, or a mask.
+class thread_group {
+    unsigned width;  // 0 for a block, and for a mask
+    unsigned long long lanes;
+
+public:
+    __device__ thread_group(const thread_block &) : width(0), lanes(0) {}
+    template <unsigned Size, typename Parent>
+    __device__ thread_group(const thread_block_tile<Size, Parent> &) : width(Size), lanes(0) {}
+    __device__ thread_group(const coalesced_group &group) : width(0), lanes(group.mask()) {}
+    __device__ explicit thread_group(unsigned width) : width(width), lanes(0) {}
+    __device__ unsigned size() const {
+        return width ? width : lanes ? coalesced_group(lanes).size() : thread_block::size();
+    }
+    __device__ unsigned num_threads() const { return size(); }
+    __device__ unsigned thread_rank() const {
+        const unsigned rank = lanes ? coalesced_group(lanes).thread_rank() : thread_block::thread_rank();
+        return width ? rank % width : rank;
+    }
+    __device__ static bool is_valid() { return true; }
+    __device__ void sync() const {
+        if (width || lanes) {
+            __syncwarp();
+        } else {
+            __syncthreads();
+        }
+    }
+};
+
 __RK_DEVICE grid_group this_grid() { return {}; }
 __RK_DEVICE thread_block this_thread_block() { return {}; }
 __RK_DEVICE coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
@@ -154,6 +187,7 @@ template <unsigned Size, typename Parent>
 __RK_DEVICE thread_block_tile<Size, Parent> tiled_partition(const Parent &) {
     return {};
 }
+__RK_DEVICE thread_group tiled_partition(const thread_group &, unsigned size) { return thread_group(size); }
 template <typename Group>
 __RK_DEVICE void sync(const Group &group) {
     group.sync();

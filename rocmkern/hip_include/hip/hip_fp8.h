@@ -109,6 +109,8 @@ struct __rk_fp8x2 {
 
     __rk_fp8x2() = default;
     __host__ __device__ explicit __rk_fp8x2(float2 x) : __x(__hip_cvt_float2_to_fp8x2(x, __HIP_SATFINITE, Kind)) {}
+    template <typename Pair, __rk_if<__is_same(Pair, __half2) || __is_same(Pair, __hip_bfloat162)> = 0>
+    __host__ __device__ explicit __rk_fp8x2(Pair x) : __rk_fp8x2(float2{float(x.x), float(x.y)}) {}
     __host__ __device__ operator float2() const {
         return {__rk_from_fp8(static_cast<__hip_fp8_storage_t>(__x), Kind),
                 __rk_from_fp8(static_cast<__hip_fp8_storage_t>(__x >> 8), Kind)};
@@ -122,6 +124,9 @@ struct __rk_fp8x4 {
     __host__ __device__ explicit __rk_fp8x4(float4 x)
         : __x(__hip_cvt_float2_to_fp8x2({x.x, x.y}, __HIP_SATFINITE, Kind) |
               static_cast<unsigned>(__hip_cvt_float2_to_fp8x2({x.z, x.w}, __HIP_SATFINITE, Kind)) << 16) {}
+    template <typename Pair, __rk_if<__is_same(Pair, __half2) || __is_same(Pair, __hip_bfloat162)> = 0>
+    __host__ __device__ __rk_fp8x4(Pair low, Pair high)
+        : __rk_fp8x4(float4{float(low.x), float(low.y), float(high.x), float(high.y)}) {}
     __host__ __device__ operator float4() const {
         const auto each = [this](int i) { return __rk_from_fp8(static_cast<__hip_fp8_storage_t>(__x >> 8 * i), Kind); };
         return {each(0), each(1), each(2), each(3)};

@@ -10,6 +10,7 @@
 #define __managed__ __attribute__((managed))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __grid_constant__
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 // HIP's second argument, waves of a SIMD that are to be resident, and CUDA's, blocks of a multiprocessor, may be left out.
 #define __RK_BOUNDS(threads, ...) __attribute__((amdgpu_flat_work_group_size(1, threads)))
