@@ -88,13 +88,13 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _torch(device: str | None, stack: contextlib.ExitStack) -> Any:
-    """PyTorch with its processes joined; None where it is not installed or can't use the devices."""
+    """PyTorch with its processes joined; None where it is not there, or knows neither the devices nor the launcher."""
     try:
         import torch
     except ImportError:
         return None
     kind = (device or "").partition(":")[0]
-    if kind == "emulator" or not torch.cuda.is_available():
+    if kind == "emulator" or "LOCAL_RANK" not in os.environ or not torch.cuda.is_available():
         return None
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", torch.cuda.current_device()))

@@ -26,12 +26,12 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def in_threads(size: int, work: Callable[[Group], Value], timeout: float = 60.0) -> list[Value]:
+def in_threads(size: int, work: Callable[[Group], Value]) -> list[Value]:
     """What `work` gives for each rank of a group whose processes are threads, each with a device of its own."""
     port = free_port()
 
     def one(rank: int) -> Value:
-        rendezvous = meet(Place(rank, size, rank, "127.0.0.1", port), None, timeout)
+        rendezvous = meet(Place(rank, size, rank, "127.0.0.1", port), None, 120.0)
         try:
             with Group(Device(f"emulator:gfx942:{rank}"), tuple(range(size)), rank, rendezvous) as group:
                 return work(group)

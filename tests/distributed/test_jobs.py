@@ -140,13 +140,13 @@ def test_nobody_at_the_address() -> None:
 def test_a_rank_that_is_there_twice_is_refused() -> None:
     """And so is one that counts other processes."""
     variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    first = meet(place({"RANK": "0", **variables}), None, 5.0)
-    second = meet(place({"RANK": "1", **variables}), None, 5.0)
+    first = meet(place({"RANK": "0", **variables}), None, 60.0)
+    second = meet(place({"RANK": "1", **variables}), None, 60.0)
     with pytest.raises(
         ConfigError, match="rank 1 is refused: another process has rank 1; start each rank of a job once"
     ):
-        meet(place({"RANK": "1", **variables}), None, 5.0)
+        meet(place({"RANK": "1", **variables}), None, 60.0)
     with pytest.raises(ConfigError, match="it is one of 3 processes, the first one of 2"):
-        meet(place({"RANK": "2", **variables, "WORLD_SIZE": "3"}), None, 5.0)
+        meet(place({"RANK": "2", **variables, "WORLD_SIZE": "3"}), None, 60.0)
     second.close()
     first.close()

@@ -44,11 +44,12 @@ def nccl(cuda: Double) -> Iterator[Double]:
 
 
 @contextmanager
-def alone(timeout: float = 5.0) -> Iterator[Group]:
-    """A job of this process."""
-    rendezvous = meet(Place(0, 1, 0, "127.0.0.1", free_port()), None, timeout)
+def alone(timeout: float = 120.0) -> Iterator[Group]:
+    """A job of this process, whose operations may take so long."""
+    rendezvous = meet(Place(0, 1, 0, "127.0.0.1", free_port()), None, 120.0)
     try:
         with Group(rk.Device("cuda:1"), (0,), 0, rendezvous) as group:
+            rendezvous.timeout = timeout
             yield group
     finally:
         rendezvous.close()

@@ -38,7 +38,7 @@ def rccl() -> Iterator[Double]:
 
 def test_calls_arrive_by_the_bindings(rccl: Double) -> None:
     """With the codes of NCCL, which are RCCL's, on the stream that is named."""
-    rendezvous = meet(Place(0, 1, 0, "127.0.0.1", free_port()), None, 5.0)
+    rendezvous = meet(Place(0, 1, 0, "127.0.0.1", free_port()), None, 120.0)
     with Group(rk.Device("hip:1"), (0,), 0, rendezvous) as group:
         assert group.backend.name == "RCCL"
         x = rk.asarray(np.arange(6, dtype=np.float32), device=group.device)
