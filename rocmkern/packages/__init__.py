@@ -8,6 +8,7 @@ from rocmkern.packages.check import check as check
 from rocmkern.packages.choice import Choice, KernelTable
 from rocmkern.packages.kind import Kind
 from rocmkern.packages.kinds import KINDS
+from rocmkern.packages.latent import mla_decode_fwd
 from rocmkern.packages.operations import decide, gemm_a8w8, gemm_a16w16, topk_softmax
 from rocmkern.packages.package import KernelPackage
 from rocmkern.packages.paged import pa_fwd_asm
@@ -17,5 +18,5 @@ from rocmkern.packages.weights import shuffle_weight
 __all__ = [
     "KINDS", "Choice", "KernelArgs", "KernelPackage", "KernelTable", "Kind", "Packing", "Report", "TunedTable",
     "decide", "flash_attn_func", "flash_attn_varlen_func", "gemm_a4w4", "gemm_a8w8", "gemm_a8w8_blockscale",
-    "gemm_a16w16", "pa_fwd_asm", "pointer", "scalar", "shuffle_weight", "topk_softmax",
+    "gemm_a16w16", "mla_decode_fwd", "pa_fwd_asm", "pointer", "scalar", "shuffle_weight", "topk_softmax",
 ]  # fmt: skip

@@ -183,3 +183,44 @@ PAGED: Final = Kind(
     splits=lambda row, given, units: 1,
     grid=lambda row, given, splits: (given["kv_heads"], given["batch"], 1),
 )  # fmt: skip
+
+
+@define(kw_only=True, eq=False)
+class MlaDecodeArgs(KernelArgs):
+    """13 slots: one query for each sequence, keys split among workgroups, whose results are put together later."""
+
+    out: Any = pointer(float32, out=True)
+    lse: Any = pointer(float32, out=True)
+    q: Any = pointer(bfloat16)
+    kv: Any = pointer(bfloat16)
+    starts: Any = pointer(int32)
+    rows: Any = pointer(int32)
+    last_rows: Any = pointer(int32)
+    scale: float = scalar(float32)
+    heads: int = scalar(uint32)
+    splits: int = scalar(uint32)
+    q_batch: int = scalar(uint32, "bytes")
+    kv_row: int = scalar(uint32, "bytes")
+    page_log2: int = scalar(uint32, default=0)
+
+
+def _latent_rule(row: KernelRow, given: Problem) -> str | None:
+    """Tables say of kernels what names of the first builds do not."""
+    types = [row.values.get(column, "bf16") for column in ("qType", "kvType")]
+    more = [column for column in ("ps", "prefill") if row.number(column)]
+    if types != ["bf16", "bf16"] or more or row.number("qSeqLen", 1) != 1:
+        return "it is for other dtypes, prefill, persistent workgroups or several queries of a sequence"
+    return None
+
+
+MLA_DECODE: Final = Kind(
+    name="mla",
+    needs=("Gqa", "batch"),
+    tiles=(),
+    arguments=(MlaDecodeArgs,),
+    rules=(equal("Gqa"), Rule("plain decoding", _latent_rule)),
+    score=lambda row, given, units: (0,),
+    splits=lambda row, given, units: max(1, min(16, units // max(1, given["batch"]))),
+    grid=lambda row, given, splits: (1, given["batch"], splits),
+    file_name=re.compile(r"mla_dec_stage1_bf16_a16w16_subQ16_mqa(?P<Gqa>\d+)\.co"),
+)

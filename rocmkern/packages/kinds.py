@@ -9,7 +9,7 @@ from attrs import define
 
 from rocmkern.dtypes import bfloat16, float32, int8, int32, uint32
 from rocmkern.packages.args import KernelArgs, pointer, scalar
-from rocmkern.packages.attention_kinds import FMHA_FORWARD, PAGED
+from rocmkern.packages.attention_kinds import FMHA_FORWARD, MLA_DECODE, PAGED
 from rocmkern.packages.kind import Kind, Problem, Rule, ceil_div, divides, equal, multiple, rounds
 from rocmkern.packages.scaled_kinds import BLOCKSCALE_GEMM, F4GEMM
 from rocmkern.packages.tables import KernelRow
@@ -207,5 +207,6 @@ BF16GEMM: Final = Kind(
 )  # fmt: skip
 
 KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind for kind in (TOPKSOFTMAX, I8GEMM, BF16GEMM, BLOCKSCALE_GEMM, F4GEMM, FMHA_FORWARD, PAGED)
+    kind.name: kind
+    for kind in (TOPKSOFTMAX, I8GEMM, BF16GEMM, BLOCKSCALE_GEMM, F4GEMM, FMHA_FORWARD, PAGED, MLA_DECODE)
 }

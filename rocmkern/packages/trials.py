@@ -13,10 +13,11 @@ from numpy.random import Generator
 from rocmkern.ops.creation import asarray
 from rocmkern.packages import references
 from rocmkern.packages.attention import Sequences, forward
-from rocmkern.packages.attention_kinds import FMHA_FORWARD, PAGED, ROUNDINGS
+from rocmkern.packages.attention_kinds import FMHA_FORWARD, MLA_DECODE, PAGED, ROUNDINGS
 from rocmkern.packages.choice import Choice
 from rocmkern.packages.kind import Kind, Problem
 from rocmkern.packages.kinds import BF16GEMM, I8GEMM, TOPKSOFTMAX
+from rocmkern.packages.latent import attend_latent
 from rocmkern.packages.operations import choose_experts, multiply_halves, multiply_integers
 from rocmkern.packages.paged import attend_pages
 from rocmkern.packages.references import Array
@@ -147,6 +148,29 @@ def _pages(choice: Choice, device: Device, rng: Generator) -> float:
     return _worst(got, expected, (4 if dtype is _BF16 else 1) * 2.0**-8 * size)
 
 
+def _latent(choice: Choice, device: Device, rng: Generator) -> float:
+    batch, heads = choice.problem["batch"], choice.problem["Gqa"]
+    lengths = rng.integers(1, 300, batch)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    rows = rng.permutation(int(starts[-1])).astype(np.int32)
+    q, kv = (
+        rng.standard_normal((n, *shape)).astype(_BF16) for n, shape in ((batch, (heads, 576)), (len(rows), (576,)))
+    )
+    on = _on(device, q, kv, starts, rows)
+    got = attend_latent(choice, on[0], on[1], on[2], on[3], 576**-0.5).numpy()
+    worst = 0.0
+    for i in range(batch):
+        keys = kv[rows[starts[i] : starts[i + 1]]][:, None]
+        expected, _ = references.attention(q[i : i + 1], keys, keys[..., :512], 576**-0.5)
+        size, _ = references.attention(q[i : i + 1], keys, np.abs(keys[..., :512]), 576**-0.5)
+        worst = np.maximum(worst, _worst(got[i : i + 1], expected, 2.0**-6 * size))
+    return float(worst)
+
+
+def _latent_problems(row: KernelRow, arch: str) -> tuple[Problem, ...]:
+    return {"Gqa": row["Gqa"], "batch": 1}, {"Gqa": row["Gqa"], "batch": 5}
+
+
 def _page_problems(row: KernelRow, arch: str) -> tuple[Problem, ...]:
     fixed, gqa = {key: row.values.get(key) for key in ("qType", "kvType", "blkSz")}, row.number("Gqa")
     return {**fixed, "gqa": gqa, "batch": 1, "kv_heads": 1}, {
@@ -214,5 +238,6 @@ TRIALS: Final[dict[str, Trial]] = {
         ),
         Trial(FMHA_FORWARD, _attentions, _attention),
         Trial(PAGED, _page_problems, _pages),
+        Trial(MLA_DECODE, _latent_problems, _latent),
     )
 }  # fmt: skip
