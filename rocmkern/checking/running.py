@@ -25,6 +25,7 @@ GROUPS: Final = {
     "uninitialised": ("uninitialised",),
     "race": (
         "race, read after write", "race, write after read", "race, write after write", "race, lanes of a wave",
+        "race, same value",
     ),
     "barrier": ("barrier skipped", "different barriers", "barrier in divergent lanes", "barrier deadlock"),
 }  # fmt: skip

@@ -93,10 +93,12 @@ class EmulatorDriver:
 
     def __attrs_post_init__(self) -> None:
         from rocmkern.emulator.machine import Machine  # loads LLVM: listing devices must not
-        from rocmkern.emulator.observers.checker import CHECKED
+        from rocmkern.emulator.observers.races import observers
         from rocmkern.emulator.observers.seam import NOBODY
 
-        self._machine = self._launching = Machine(self.info.arch, CHECKED if self.info.checked else NOBODY)
+        self._machine = self._launching = Machine(
+            self.info.arch, observers(self.info.arch) if self.info.checked else NOBODY
+        )
         renew_in_children(self)
 
     @contextmanager

@@ -7,6 +7,7 @@ the launch has a `Log` and goes on: an entry for each place in the code and kind
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from attrs import define, evolve, field, frozen
 
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.emulator import layout as at
-from rocmkern.emulator.arena import Arena
+from rocmkern.emulator.arena import Arena, address_of, reserve
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.launch import Dims, Plan
 from rocmkern.emulator.native import Code
@@ -38,10 +39,15 @@ if TYPE_CHECKING:
 
     from rocmkern.emulator.program import Program
 
-# A log: a lock, how many entries it has, how many faults found no room, then the entries.
+# A log: a lock, how many entries it has, how many faults found no room; which launch it is of, a clock for orders
+# between workgroups, and where it says when each of these last released and acquired; then the entries.
 LOCK: Final = 0
 USED: Final = 8
 LEFT_OUT: Final = 16
+NUMBER: Final = 24
+CLOCK: Final = 32
+TIMES: Final = 40
+RELEASED, ACQUIRED, TIMES_BYTES = 0, 8, 16
 ENTRIES: Final = 64
 MOST_ENTRIES: Final = 512
 ENTRY: Final = struct.Struct("<QQQQQIIIIII")  # the fields below; workgroups have three dwords
@@ -190,13 +196,29 @@ class Teller:
         return evolve(self._fault(pc, other, address, lanes, size, kind, wave, (x, y, z)), count=count)
 
 
+NUMBERS: Final = (1 << 16) - 1  # of launches, from 1 on, which begin anew then
+_launched: Final = [0]
+
+
+def launches() -> int:
+    """How many launches have had a log so far."""
+    return _launched[0]
+
+
 @define(eq=False)
 class Log:
     """The faults of one launch, as its threads find them."""
 
+    groups: int
     _bytes: ctypes.Array[ctypes.c_char] = field(
         factory=lambda: ctypes.create_string_buffer(ENTRIES + MOST_ENTRIES * ENTRY.size)
     )
+    _times: mmap.mmap = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._times = reserve(self.groups * TIMES_BYTES)
+        _launched[0] += 1
+        struct.pack_into("<QQQ", self._bytes, NUMBER, _launched[0] % NUMBERS + 1, 0, address_of(self._times))
 
     @property
     def address(self) -> int:

@@ -258,7 +258,7 @@ class Machine:
     def _run_to_end(self, entry: Entry, start: Start, block: bytes) -> None:
         warn_of_failures()
         space, heat = self._take_space(len(block)), start.heat
-        is_compiled, log = bool(heat.entries), Log() if COLLECTORS else None
+        is_compiled, log = bool(heat.entries), Log(start.plan.groups) if COLLECTORS else None
         try:
             space.lay(start, block, COMPILED_FUEL if is_compiled else FUEL)
             space.note_in(log)
@@ -371,7 +371,7 @@ class Launch:
             left = self.plan.groups - self._started
             expected = left * took / FIRST_QUOTA
             self._program.warm(self.entry.kernel, 0.0, ahead=expected)
-            if expected > HELPERS_FROM_S:
+            if expected > HELPERS_FROM_S and self.space.log is None:
                 count = min(self.machine.threads - 1, left)
                 for _ in range(count):
                     helper = self.machine.pool.submit(self._help)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rocmkern.checking.running import Findings
 from rocmkern.emulator.faults import collected
 from rocmkern.emulator.machine import Machine
-from rocmkern.emulator.observers.checker import CHECKED
+from rocmkern.emulator.observers.races import observers
 from tests.emulator.device import Bench
 from tests.samples import compile_hip
 
@@ -32,7 +32,7 @@ FLAGS = ("-gline-tables-only",)
 
 @cache
 def bench(source: str, target: str) -> Bench:
-    on = Machine(target, CHECKED, timeout_s=2, compiles=False)
+    on = Machine(target, observers(target), timeout_s=2, compiles=False)
     return Bench(on, on.load(compile_hip(PRELUDE + source, target, flags=FLAGS)))
 
 

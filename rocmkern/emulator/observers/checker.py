@@ -48,7 +48,7 @@ class Checker(Observer):
 
     def wants(self, event: Event, row: Row, inst: Inst) -> bool:
         """Accesses, barriers and ends of waves."""
-        return event == "access" or (event == "instruction" and row.unit in ("barrier", "end"))
+        return row.unit == "memory" if event == "access" else event == "instruction" and row.unit in ("barrier", "end")
 
     def functions(self) -> tuple[Code, ...]:
         return checks.functions()
