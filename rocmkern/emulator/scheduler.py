@@ -19,7 +19,7 @@ def _ir(text: str, **more: str) -> str:
 
 
 _BEGIN_GROUP: Final = """
-define internal void @begin_group(ptr %worker, ptr %launch, i64 %group) {{
+define internal void @{symbol}_begin_group(ptr %worker, ptr %launch, i64 %group) {{
 entry:
   %pgx = getelementptr i8, ptr %launch, i64 {LAUNCH_GRID}
   %gx32 = load i32, ptr %pgx
@@ -150,8 +150,8 @@ done:
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
-_RUN: Final = _ir("""
-define internal i32 @run_waves(ptr %worker) "no-jump-tables"="true" {{
+_RUN: Final = """
+define internal i32 @{symbol}_waves(ptr %worker) "no-jump-tables"="true" {{
 entry:
   %launch = load ptr, ptr %worker
   %pstop = getelementptr i8, ptr %launch, i64 {LAUNCH_STOP}
@@ -183,7 +183,7 @@ fetch:
   %over = icmp uge i64 %group, %groups
   br i1 %over, label %finished, label %begin
 begin:
-  call void @begin_group(ptr %worker, ptr %launch, i64 %group)
+  call void @{symbol}_begin_group(ptr %worker, ptr %launch, i64 %group)
   store i32 1, ptr %pactive
   br label %schedule
 schedule:
@@ -288,7 +288,7 @@ halt:
 untranslated:
   ret i32 {UNTRANSLATED}
 }}
-""")
+"""
 
 # Other libraries may have told this thread to flush denormals: kernels get the mode that their descriptor asks for.
 _WITH_FLOAT_MODE: Final = """
@@ -298,7 +298,7 @@ define i32 @{symbol}(ptr %worker) {{
   %launch = load ptr, ptr %worker
   %mode = getelementptr i8, ptr %launch, i64 {LAUNCH_FLOAT_MODE}
   call void @llvm.x86.sse.ldmxcsr(ptr %mode)
-  %result = call i32 @run_waves(ptr %worker)
+  %result = call i32 @{symbol}_waves(ptr %worker)
   call void @llvm.x86.sse.ldmxcsr(ptr %saved)
   ret i32 %result
 }}
@@ -312,7 +312,7 @@ _PASS_ON: Final = """
   %wo = getelementptr i8, ptr %w, i64 {WAVE_OBSERVERS}
   store ptr %structures, ptr %wo
 """
-_TELL: Final = "  call void @tell_of_group(ptr %waves)\n"
+_TELL: Final = "  call void @{symbol}_tell_of_group(ptr %waves)\n"
 
 
 def run_symbol(observers: Observers) -> str:
@@ -321,15 +321,15 @@ def run_symbol(observers: Observers) -> str:
 
 
 def run(observers: Observers) -> Code:
-    """The scheduler."""
+    """The scheduler. What only it calls has names of its own too: functions are kept by their names."""
     symbol = run_symbol(observers)
-    end = _ir(_WITH_FLOAT_MODE, symbol=symbol)
+    end = _ir(_RUN + _WITH_FLOAT_MODE, symbol=symbol)
     if not observers:
-        return Code(symbol, _ir(_BEGIN_GROUP, pass_on="", tell="") + _RUN + end, {})
+        return Code(symbol, _ir(_BEGIN_GROUP, symbol=symbol, pass_on="", tell="") + end, {})
     w = Writer()
     observers.group(w)
     w.line("ret void")
     body = "\n".join([*w.prologue, *w.lines])
-    told = f"define internal void @tell_of_group(ptr %w) #0 {{\n{body}\n}}\n"
-    begin = _ir(_BEGIN_GROUP, pass_on=_ir(_PASS_ON), tell=_TELL)
-    return Code(symbol, told + begin + _RUN + end, w.declarations)
+    told = f"define internal void @{symbol}_tell_of_group(ptr %w) #0 {{\n{body}\n}}\n"
+    begin = _ir(_BEGIN_GROUP, symbol=symbol, pass_on=_ir(_PASS_ON), tell=_ir(_TELL, symbol=symbol))
+    return Code(symbol, told + begin + end, w.declarations)
