@@ -64,7 +64,7 @@ class Finding:
     @property
     def key(self) -> tuple[object, ...]:
         """What findings have in common that are the same."""
-        return self.kind, self.kernel, self.at.pc, self.after and self.after.pc, self.registers
+        return self.kind, self.kernel, self.at.pc, self.at.source, self.after and self.after.pc, self.registers
 
     def as_dict(self) -> dict[str, Any]:
         return attrs.asdict(self)

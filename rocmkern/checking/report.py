@@ -17,7 +17,8 @@ def lines(finding: Finding) -> Iterator[str]:
     level = "note: " if finding.is_note else ""
     of = f" of {finding.registers}" if finding.registers else ""
     times = f", {finding.count:,} times" if finding.count > 1 else ""
-    yield f"{level}{finding.kind}{of} in {finding.kernel}{times}"
+    where = f" in {finding.kernel}" if finding.kernel else ""
+    yield f"{level}{finding.kind}{of}{where}{times}"
     if finding.after is not None and finding.access is None:
         yield from _place(finding.after, "  ")
     yield from _place(finding.at, "  ")
@@ -36,7 +37,8 @@ def lines(finding: Finding) -> Iterator[str]:
 
 
 def _place(at: Instruction, indent: str) -> Iterator[str]:
-    yield f"{indent}{at.source or 'no source line'}  {at.pc:#06x}  {at.text}"
+    pc = f"  {at.pc:#06x}" if at.listing or not at.text.startswith("copy") else ""
+    yield f"{indent}{at.source or 'no source line'}{pc}  {at.text}"
     for call in at.calls:
         yield f"{indent}  called by {call}"
     for line in at.listing:

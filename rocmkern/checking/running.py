@@ -14,7 +14,7 @@ from rocmkern.checking.suppressions import Suppression
 from rocmkern.codeobject import CodeObject, Kernel
 from rocmkern.codeobject.lines import Lines
 from rocmkern.codeobject.model import EXECUTABLE
-from rocmkern.emulator.faults import Fault, Other
+from rocmkern.emulator.faults import Copied, Fault, Other
 from rocmkern.emulator.isa.text import instruction_text
 from rocmkern.errors import ConfigError, UnsupportedInstruction
 from rocmkern.locks import Lock
@@ -22,7 +22,7 @@ from rocmkern.locks import Lock
 LISTED: Final = 3  # instructions ahead of one that has no source line, and behind it
 GROUPS: Final = {
     "memory": ("out of bounds", "use after free", "misaligned", "unaligned", "store into code"),
-    "uninitialised": ("uninitialised",),
+    "uninitialised": ("uninitialised", "uninitialised copy"),
     "race": (
         "race, read after write", "race, write after read", "race, write after write", "race, lanes of a wave",
         "race, same value",
@@ -132,6 +132,14 @@ class Findings(Sequence[Finding]):
                 image = fault.code.image
                 text = self._texts.get(image) or self._texts.setdefault(image, Text.of(fault.code))
                 self.take(finding(fault, text))
+
+    def copied(self, copy: Copied) -> None:
+        """Take a copy to the host."""
+        rule = f"copy to the host of {copy.size:,} bytes; nothing wrote {copy.count:,} from {copy.address:#x} on"
+        at = Instruction(0, "copy to the host", copy.source)
+        remedy = "write them first, or copy less"
+        with self._lock:
+            self.take(Finding("uninitialised copy", "", "", at, None, f"{rule}; {copy.place}", remedy))
 
     def take(self, one: Finding) -> None:
         """Take a finding, unless it isn't wanted."""

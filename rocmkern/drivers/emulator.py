@@ -21,6 +21,7 @@ from rocmkern.drivers.launch_buffer import with_addresses
 from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import Again, CallStep, CopyStep, DeviceInfo, Dims, Driver, FillStep, GraphStep, Work
 from rocmkern.drivers.work_queue import Mark, WorkQueue
+from rocmkern.emulator.callers import caller
 from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError, together
 from rocmkern.locks import renew_in_children
 from rocmkern.near import near
@@ -177,7 +178,14 @@ class EmulatorDriver:
 
     def copy_to_host(self, target: memoryview, address: int, stream: int) -> None:
         source = self._machine.view(address, target.nbytes, writes=False)
-        self._do(stream, _copy, target, source)
+        if self.info.checked:
+            self._do(stream, self._copy_checked, target, source, address, caller())
+        else:
+            self._do(stream, _copy, target, source)
+
+    def _copy_checked(self, target: memoryview, source: memoryview, address: int, where: str) -> None:
+        target[:] = source
+        self._machine.tell_of_copy(address, target.nbytes, where)
 
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
         views = self._machine.view(target, nbytes), self._machine.view(source, nbytes, writes=False)

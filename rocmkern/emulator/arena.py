@@ -9,11 +9,11 @@ import os
 import sys
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from pathlib import Path
 from typing import Final, Protocol
 
 from attrs import define, field
 
+from rocmkern.emulator.callers import caller
 from rocmkern.errors import DeviceOutOfMemory, DriverError
 from rocmkern.locks import Lock, renew_in_children
 
@@ -23,8 +23,6 @@ LEAST_RESERVED_BYTES: Final = 1 << 30
 GIVE_BACK_BYTES: Final = 1 << 20  # freed blocks from this size on go back to the operating system
 PAGE: Final = mmap.PAGESIZE
 NULL_BYTES: Final = 1 << 32  # from 0 on, where nothing ever lies: a null pointer and an offset lead there
-PACKAGE: Final = str(Path(__file__).parents[1]) + os.sep
-INSTALLED: Final = f"{os.sep}site-packages{os.sep}"
 MAPPED_BYTES: Final = 2 << 20  # GPUs map memory by as much: a kernel that reads on behind the last row gets something
 # Python knows it from 3.13 on. Without it, Linux refuses a fork where arenas lie side by side and outgrow the memory.
 NO_RESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -59,18 +57,6 @@ def _reserve_or_less(size: int) -> mmap.mmap:
         if size <= LEAST_RESERVED_BYTES:
             raise
     return _reserve_or_less(size // 2)
-
-
-def caller() -> str:
-    """`file:line` of the innermost frame outside the package and installed ones; "" where there is none."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((PACKAGE, "<")) and INSTALLED not in file:
-            near = os.path.relpath(file)
-            return f"{file if near.startswith(os.pardir) else near}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""
 
 
 class Watcher(Protocol):

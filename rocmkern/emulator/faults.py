@@ -114,11 +114,26 @@ class Fault:
         )
 
 
+@frozen
+class Copied:
+    """A copy to the host of bytes that nothing wrote."""
+
+    address: int
+    size: int
+    count: int  # of those bytes
+    place: str  # of the first one
+    source: str  # `file:line` of who asked for it
+
+
 class Collector(Protocol):
     """Who wants to know of all faults."""
 
     def launched(self, faults: Sequence[Fault], left_out: int, is_checked: bool) -> None:
         """A launch has ended with these; of some more there is no entry."""
+        ...
+
+    def copied(self, copy: Copied) -> None:
+        """The host got bytes that nothing wrote."""
         ...
 
 

@@ -18,7 +18,7 @@ from attrs import astuple, define, field, frozen
 from rocmkern.codeobject import Kernel, read
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.arena import Arena
-from rocmkern.emulator.faults import COLLECTORS, STUCK, Log, Teller
+from rocmkern.emulator.faults import COLLECTORS, STUCK, Copied, Log, Teller
 from rocmkern.emulator.launch import Dims, Geometry, Plan, plan
 from rocmkern.emulator.library import Library
 from rocmkern.emulator.native import function, native
@@ -210,6 +210,16 @@ class Machine:
     def view(self, address: int, nbytes: int, *, writes: bool = True) -> memoryview:
         """The bytes of device memory. Observers take them as written, unless the view is for reading."""
         return self.arena.view(address, nbytes, writes=writes)
+
+    def tell_of_copy(self, address: int, nbytes: int, source: str) -> None:
+        """Tell those who collect faults if the host just got bytes from there that nothing wrote."""
+        for records in self.records:
+            found = records.unwritten(address, nbytes)
+            if found is not None:
+                count, first = found
+                copy = Copied(address + first, nbytes, count, self.arena.describe(address + first), source)
+                for collector in tuple(COLLECTORS):
+                    collector.copied(copy)
 
     def load(self, image: bytes) -> Loaded:
         """Place a code object in device memory."""

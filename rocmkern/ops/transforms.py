@@ -165,7 +165,7 @@ def _stage_roots(device: Device, dtype: DType, n: int) -> Tensor:
     """What the stages of a transform of n elements multiply by."""
 
     def make() -> Tensor:
-        table = empty((n,), complex128, device)
+        table = empty((n - 1,), complex128, device)
         kernel(device, "fft_stage_roots_c128")(n, n - 1, plans_fft.stages(n), table.address)
         return table
 

@@ -310,3 +310,24 @@ def test_the_plugin_fails_tests(pytester: pytest.Pytester) -> None:
     some.assert_outcomes(passed=2, failed=1)
     some.stdout.fnmatch_lines(["*uninitialised in affine_f32*", "*made by test_the_plugin_fails_tests.py:*"])
     pytester.runpytest_subprocess(*plugin, "--rocmkern-check").assert_outcomes(passed=1, failed=2)
+
+
+def test_copies_of_what_nothing_wrote() -> None:
+    """The host gets bytes that nobody wrote: how many, of which allocation, and who asked for them."""
+    device = rk.Device("emulator:gfx942:checked")
+    with rk.check() as findings:
+        memory = device.alloc(64)
+        memory.copy_from_host(np.zeros(5, np.uint8))
+        memory.copy_to_host()
+    (one,) = findings
+    assert (one.kind, one.at.source.rpartition(":")[0]) == ("uninitialised copy", "tests/checking/test_running.py")
+    assert "nothing wrote 59 from" in one.rule and "it is 5 bytes into the allocation of 64 bytes" in one.rule
+    assert report.as_text(findings).startswith("uninitialised copy\n  tests/checking/test_running.py:")
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 100, 1009])
+def test_transforms_read_nothing_unwritten(count: int) -> None:
+    """Their tables have just the roots that they use."""
+    with rk.check() as findings:
+        rk.fft.fft(rk.ones(count, device="emulator:gfx942:checked")).numpy()
+    assert not findings and findings.launches

@@ -11,6 +11,7 @@ import ctypes
 import mmap
 from typing import TYPE_CHECKING, ClassVar, Final
 
+import numpy as np
 from attrs import define, field, frozen
 
 from rocmkern.emulator.arena import address_of, reserve
@@ -103,6 +104,11 @@ class Bytes(Records):
 
     def written(self, address: int, nbytes: int) -> None:
         self._mark(address, nbytes, ALLOCATED | WRITTEN)
+
+    def unwritten(self, address: int, nbytes: int) -> tuple[int, int] | None:
+        states = np.frombuffer(self._states, np.uint8, nbytes, address - self.base)
+        missing = np.flatnonzero(states & WRITTEN == 0)
+        return (missing.size, int(missing[0])) if missing.size else None
 
     def sealed(self, address: int, nbytes: int) -> None:
         self._mark(address, nbytes, ALLOCATED | WRITTEN | CODE)

@@ -209,6 +209,10 @@ class Records:
     def written(self, address: int, nbytes: int) -> None:
         """The host may write there from now on."""
 
+    def unwritten(self, address: int, nbytes: int) -> tuple[int, int] | None:
+        """How many of these bytes nothing wrote, and the first of them; None where there is none, or nobody knows."""
+        return None
+
     def sealed(self, address: int, nbytes: int) -> None:
         """A module's instructions and constants lie there: nobody may write there from now on."""
 
