@@ -5,33 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.checking.kernels import CDNA, NAMES, findings, verdicts
+from tests.checking.spelling import said, waiting
 
 RDNA = NAMES[3:]
-LONG = {"load": "global_load_dword", "store": "global_store_dword", "read": "ds_read_b32", "write": "ds_write_b32",
-        "scalar": "s_load_dword", "flat": "flat_load_dword", "add": "v_add_u32"}  # fmt: skip
-SHORT = {"load": "global_load_b32", "store": "global_store_b32", "read": "ds_load_b32", "write": "ds_store_b32",
-         "scalar": "s_load_b32", "flat": "flat_load_b32", "add": "v_add_nc_u32"}  # fmt: skip
-
-
-def said(target: str, body: str) -> str:
-    """A body in a target's spelling: `wait loads 1`, `wait lds 0`, `wait scalars 0`, and the names above in braces."""
-    spelled = LONG if target in CDNA else {**LONG, "add": "v_add_nc_u32"} if target == "gfx1030" else SHORT
-    lines = []
-    for line in body.format(**spelled).split(";"):
-        words = line.split()
-        if words[:1] == ["wait"]:
-            lines.append(waiting(target, words[1], int(words[2])))
-        else:
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def waiting(target: str, what: str, count: int) -> str:
-    if target == "gfx1201":
-        return f"s_wait_{ {'loads': 'load', 'lds': 'ds', 'scalars': 'km'}[what] }cnt {count:#x}"
-    return f"s_waitcnt {'vmcnt' if what == 'loads' else 'lgkmcnt'}({count})"
-
-
 # body → what has to be waited for, "loads 0" say; "" for nothing
 CASES = {
     "load_used": ("{load} v2, v0, s[4:5]; {add} v3, v2, v2", "loads 0"),
