@@ -79,7 +79,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.view(transposed(x.layout))
 
 
-def moveaxis(x: Tensor, /, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Axes moved to new places, the others in their order; a view."""
     sources = normal_axes(source, as_tensor("moveaxis", x).ndim, "moveaxis")
     destinations = normal_axes(destination, x.ndim, "moveaxis")

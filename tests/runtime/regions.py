@@ -77,6 +77,8 @@ class Work:
         self.stream.synchronize()
         self.launch(self.function, self.memory)
         self.launch(self.watched_function, self.watched)
+        with rk.check():
+            self.launch(self.watched_function, self.watched)
         self.device.alloc(1 << 24).close()
         self.device.trim()
         with suppress(LookupError):
