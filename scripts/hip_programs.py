@@ -41,7 +41,7 @@ BENCHMARK_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {}
 # What needs more than HIP and its run-time compiler.
 _OTHER_LIBRARIES: Final = re.compile(
     r"hipcub|rocprim|rocthrust|<thrust|hipblas|rocblas|hipfft|rocfft|hiprand|rocrand|hipsparse|rocsparse|hipsolver|rocsolver"
-    r"|miopen|rocwmma|rccl|hipdnn|<omp\.h>|<mpi\.h>|<boost|vulkan|GLFW|<execution>|composable_kernel|hipTexture|tex[123]D"
+    r"|miopen|rocwmma|rccl|hipdnn|<omp\.h>|<mpi\.h>|<boost|vulkan|GLFW|composable_kernel|hipTexture|tex[123]D"
     r"|benchmark/benchmark|gtest"
 )
 _COMMENT: Final = re.compile(r"//.*")
@@ -79,7 +79,8 @@ def examples(root: Path) -> Iterator[Program]:
     steps = (root / "Tutorials" / "reduction" / "example").glob("*.hip")
     found += [(f"reduction {path.stem}", path.parent, [path]) for path in sorted(steps)]
     for name, folder, sources in found:
-        more = (f"-I{root / 'Common'}", f"-I{root / 'Tutorials/reduction/include'}", "-std=c++17")
+        headers = (root / "Common", root / "Tutorials/reduction/include", *filter(Path.is_dir, folder.iterdir()))
+        more = (*(f"-I{inner}" for inner in headers), "-std=c++20", "-fexperimental-library")
         arguments = EXAMPLE_ARGUMENTS.get(folder.name, ())
         yield Program(name, folder, (*more, *map(str, sources)), Path("program"), arguments, says_by_status=True)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from rocmkern.build import host_program
 
+# Without -h, which click would find among the letters of -Ihere.
+_SETTINGS: Final = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": ["--help"]}
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+
+@click.command(context_settings=_SETTINGS)
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 def hipcc(words: tuple[str, ...]) -> None:
     """Build a program, or objects of one, from HIP or CUDA sources with zig's clang and the package's headers.

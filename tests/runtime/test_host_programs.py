@@ -115,6 +115,12 @@ def test_words_are_sorted() -> None:
     assert found.targets == ("gfx90a",) and found.makes == "program"
 
 
+def test_letters_of_a_folder_are_no_options() -> None:
+    """`-h` within `-Ihere` asks for no help."""
+    done = rocmkern("hipcc", "-Ihere")
+    assert done.returncode == 1 and "hipcc: no source" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
