@@ -137,10 +137,10 @@ class Program:
             raise CodeObjectError(
                 f"kernel: {kernel.name} has no descriptor {kernel.symbol} in the file's content; build the file anew"
             )
-        start, size = self._place(kernel), len(self.translation.text)
-        if not 0 <= start < size or start % 4:
+        start, (first, end) = self._place(kernel), self.extent(kernel)
+        if start < 0 or start % 4 or first >= end:
             raise CodeObjectError(
-                f"kernel: {kernel.name} begins at byte {start} of {size} bytes of instructions; build the file anew"
+                f"kernel: {kernel.name} begins at byte {first} of {end} bytes of instructions; build the file anew"
             )
 
     def extent(self, kernel: Kernel) -> tuple[int, int]:

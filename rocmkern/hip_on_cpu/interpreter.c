@@ -8,6 +8,8 @@
 
 static const char answering[] = "from rocmkern.hip_on_cpu import programs; programs.answer()";
 static const char sharing[] = "programs.share_output()";
+static const char preparing[] = "programs.load_compiler()";
+static const char ending[] = "programs.end()";
 static const char with_packages[] = "import os, sys; sys.path[:] = os.environ['ROCMKERN_HIP_PATH'].split(os.pathsep)";
 
 // Python's functions, from the process or from the library that the environment names.
@@ -27,6 +29,13 @@ static void run(void *python, const char *text) {
     }
 }
 
+// As the program ends: what compiles in the background must have ended before the compiler's own destructors run.
+static void end(void) {
+    const int state = ((int (*)(void))from(RTLD_DEFAULT, "PyGILState_Ensure"))();
+    run(RTLD_DEFAULT, ending);
+    ((void (*)(int))from(RTLD_DEFAULT, "PyGILState_Release"))(state);
+}
+
 // Starts it, with the packages of the one that `rocmkern run-hip` ran in.
 static void begin(void *python) {
     const char *const home = getenv("ROCMKERN_HIP_HOME"), *const before = getenv("PYTHONHOME");
@@ -44,6 +53,8 @@ static void begin(void *python) {
     }
     run(python, answering);
     run(python, sharing);
+    run(python, preparing);
+    atexit(end);  // behind the compiler's, so it runs ahead of them
     ((void *(*)(void))from(python, "PyEval_SaveThread"))();  // other threads call too
 }
 

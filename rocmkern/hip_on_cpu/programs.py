@@ -14,6 +14,14 @@ from rocmkern import hip_on_cpu
 from rocmkern.errors import DriverUnavailable
 from rocmkern.hip_on_cpu import library
 
+_SOMETHING: Final = """\
+define void @add(ptr %p) #0 {
+  %x = load <16 x float>, ptr %p
+  %y = fadd <16 x float> %x, %x
+  store <16 x float> %y, ptr %p
+  ret void
+}
+"""
 _DEVICES: Final = "ROCMKERN_HIP_DEVICES"
 
 
@@ -43,6 +51,26 @@ def answer() -> None:
 def share_output() -> None:
     """Has this interpreter print through the program's own buffer; called by the library where it started it."""
     sys.stdout = _StandardOutput(library.load())
+
+
+def load_compiler() -> None:
+    """Has the emulator's compiler make all that it keeps until a process ends; called by the library, which waits for
+    it ahead of that: LLVM's generators take their tables away while they are in use.
+    """
+    from rocmkern.emulator.compiler import THOROUGH, attributes, compile_ir
+
+    compile_ir(f"{_SOMETHING}\n{attributes()}", THOROUGH)
+
+
+def end() -> None:
+    """Waits until nothing compiles in the background, and keeps what an interpreter keeps at its end; called by the
+    library as the program ends, whose interpreter is not.
+    """
+    from rocmkern.emulator import program
+
+    program.settle()
+    program.keep_notes()
+    program.warn_of_failures()
 
 
 def execute(program: Path, arguments: Sequence[str], targets: Sequence[str]) -> NoReturn:

@@ -120,6 +120,8 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
     """
     axes = normal_axes(axis, as_tensor("vector_norm", x).ndim, "vector_norm")
     values = x if x.dtype.is_float or x.dtype.is_complex else cast(x, default_dtypes.floating())
+    if isinstance(ord, str):
+        raise ShapeError(f"vector_norm: ord {ord!r} is for matrices; use a number or matrix_norm")
     ord = real_number("vector_norm", ord, "ord")
     if ord == 2:
         return squares(values, axes, keepdims, root=True)
@@ -134,8 +136,6 @@ def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord:
         return sum(cast(not_equal(sizes, 0), sizes.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return sum(sizes, axis=axes, keepdims=keepdims)
-    if isinstance(ord, str):
-        raise ShapeError(f"vector_norm: ord {ord!r} is for matrices; use a number or matrix_norm")
     power = real_float("vector_norm", ord, "ord")
     scale = _scale(sizes, axes, power)
     total = pow(sum(pow(divide(sizes, scale), power), axis=axes, keepdims=True), 1 / power)

@@ -12,7 +12,7 @@ LEFT_OUT = {
     "ds_bvh_stack_push8_pop2_rtn_b64", "global_atomic_ordered_add_b64", "global_load_tr_b64", "s_alloc_vgpr",
     "s_barrier_init", "s_barrier_join", "s_barrier_leave", "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join",
     "s_endpgm_ordered_ps_done", "s_get_barrier_state", "s_rfe_b64", "s_rfe_restore_b64", "s_sendmsghalt", "s_setkill",
-    "s_setvskip", "s_subvector_loop_begin", "s_subvector_loop_end", "s_trap", "v_illegal", "v_mfma_ld_scale_b32",
+    "s_subvector_loop_begin", "s_subvector_loop_end", "s_trap", "v_illegal", "v_mfma_ld_scale_b32",
     "v_mullit_f32", "v_screen_partition_4se_b32",
 }  # fmt: skip
 

@@ -213,7 +213,7 @@ def test_operands_of_two_devices_are_refused() -> None:
 def test_a_view_seen_as_another_dtype_begins_where_it_did() -> None:
     """Kernels for bf16 take the pointer of those for f32: offsets count elements of two bytes, not of four."""
     x = np.arange(24, dtype=np.float32).reshape(3, 8).astype(BF16)
-    seen = operations._as_dtype(rk.asarray(x)[1:], rk.float32)
+    seen = operations.seen_as(rk.asarray(x)[1:], rk.float32)
     first = seen.address - seen.memory.address
     held = seen.memory.copy_to_host()[first : first + 32]
     np.testing.assert_array_equal(held.view(BF16), x[1:].reshape(-1))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from rocmkern.build import hip_source, host_program
+from rocmkern.emulator.program import COMPILER
 from rocmkern.errors import BuildError
-from rocmkern.hip_on_cpu import library
+from rocmkern.hip_on_cpu import library, programs
 
 ROOT = Path(__file__).parents[2]
 ONE = """
@@ -90,6 +92,14 @@ def test_objects_are_linked(tmp_path: Path) -> None:
         assert made.returncode == 0, made.stderr
     assert rocmkern("hipcc", *(f"{tmp_path / name}.o" for name in texts), "-o", str(tmp_path / "all")).returncode == 0
     assert rocmkern("run-hip", str(tmp_path / "all")).stdout == "115\n"
+
+
+def test_a_program_ends_when_nothing_compiles() -> None:
+    """What its end calls waits for the compiler in the background: LLVM's tables go behind it."""
+    ended = list[bool]()
+    COMPILER.submit(lambda: (time.sleep(0.3), ended.append(True)))
+    programs.end()
+    assert ended == [True]
 
 
 def test_words_are_sorted() -> None:
