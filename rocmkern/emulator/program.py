@@ -137,10 +137,10 @@ class Program:
             raise CodeObjectError(
                 f"kernel: {kernel.name} has no descriptor {kernel.symbol} in the file's content; build the file anew"
             )
-        start, (first, end) = self._place(kernel), self.extent(kernel)
+        start, (first, end), size = self._place(kernel), self.extent(kernel), len(self.translation.text)
         if start < 0 or start % 4 or first >= end:
             raise CodeObjectError(
-                f"kernel: {kernel.name} begins at byte {first} of {end} bytes of instructions; build the file anew"
+                f"kernel: {kernel.name} begins at byte {first} of {size} bytes of instructions; build the file anew"
             )
 
     def extent(self, kernel: Kernel) -> tuple[int, int]:
