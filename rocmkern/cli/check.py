@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
 from rocmkern import drivers
-from rocmkern.cli.kernel_arguments import ARGUMENT
 from rocmkern.cli.output import OutputFile, console, print_json
-from rocmkern.cli.programs import DIMS, dims, launch, run
+from rocmkern.cli.programs import program_options, start
 from rocmkern.targets import strip_features
 
 
@@ -22,30 +22,17 @@ from rocmkern.targets import strip_features
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--sarif", type=OutputFile(), help="Write SARIF, for code review sites.")
 @click.option("--target", default="gfx942", show_default=True, help="The emulated device.")
-@click.option("--hip", "with_hip", is_flag=True, help="The program uses hip-python.")
-@click.option("--kernel", "name", help="Of a file of kernels, the one to launch.")
-@click.option("--grid", default="1", callback=dims, metavar=DIMS, help="Workgroups.")
-@click.option("--block", default="64", callback=dims, metavar=DIMS, help="Threads of a workgroup.")
-@click.option("--shared", default=0, type=click.IntRange(0), help="Bytes of LDS beside those of the kernel.")
-@click.option("--arg", "values", multiple=True, metavar=ARGUMENT, help="An argument of the kernel, in their order.")
-@click.argument("path", metavar="PROGRAM|FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@program_options
 @click.pass_context
 def check(
     context: click.Context,
+    /,
     only: tuple[str, ...],
     suppressions: str | None,
     as_json: bool,
     sarif: Path | None,
     target: str,
-    with_hip: bool,
-    name: str | None,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    shared: int,
-    values: tuple[str, ...],
-    path: Path,
-    arguments: tuple[str, ...],
+    **program: Any,
 ) -> None:
     """Run a Python PROGRAM with its ARGUMENTS, or a kernel of a code object FILE, and tell what kernels do wrong.
 
@@ -60,12 +47,8 @@ def check(
     from rocmkern.runtime.checks import check as checking
 
     device = f"emulator:{strip_features(target)}"
-    failed = False
     with checking(only=only, suppressions=suppressions) as findings, drivers.checked():
-        if name is not None:
-            launch(device, path, name, grid, block, shared, values)
-        else:
-            failed = run(device, path, arguments, with_hip)
+        failed = start(device, **program)
     if sarif is not None:
         sarif.write_text(json.dumps(report.as_sarif(findings), indent=2), "utf-8")
     if as_json:

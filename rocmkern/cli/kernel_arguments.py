@@ -25,7 +25,7 @@ def given(device: Device, text: str) -> np.generic | DeviceMemory:
         return _filled(device, np.load(Path(text), allow_pickle=False))
     form = _FORM.match(text)
     if form is None or form[1] not in BY_SHORT:
-        raise ConfigError(f"check: argument {text!r} is not {ARGUMENT}; dtypes are {', '.join(BY_SHORT)}")
+        raise ConfigError(f"launch: argument {text!r} is not {ARGUMENT}; dtypes are {', '.join(BY_SHORT)}")
     dtype, number, count, content = BY_SHORT[form[1]].numpy, form[2], form[3], form[4]
     try:
         if number is not None:
@@ -35,7 +35,7 @@ def given(device: Device, text: str) -> np.generic | DeviceMemory:
             return device.alloc(int(count) * dtype.itemsize)
         return _filled(device, _array(dtype, int(count), content))
     except (ValueError, OverflowError) as error:
-        raise ConfigError(f"check: argument {text!r} has no value of {form[1]}: {error}; write {ARGUMENT}") from None
+        raise ConfigError(f"launch: argument {text!r} has no value of {form[1]}: {error}; write {ARGUMENT}") from None
 
 
 def _array(dtype: np.dtype[np.generic], count: int, content: str) -> np.ndarray:

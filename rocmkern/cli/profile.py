@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from rocmkern.cli.kernel_arguments import ARGUMENT
 from rocmkern.cli.output import console, json_option, print_json, size, table
-from rocmkern.cli.programs import DIMS, dims, launch, run
+from rocmkern.cli.programs import program_options, start
 from rocmkern.targets import strip_features
 
 HOT_LINES = 5
@@ -21,29 +20,16 @@ HOT_LINES = 5
 )
 @json_option
 @click.option("--target", help="The emulated device; the chip's, or gfx942.")
-@click.option("--hip", "with_hip", is_flag=True, help="The program uses hip-python.")
-@click.option("--kernel", "name", help="Of a file of kernels, the one to launch.")
-@click.option("--grid", default="1", callback=dims, metavar=DIMS, help="Workgroups.")
-@click.option("--block", default="64", callback=dims, metavar=DIMS, help="Threads of a workgroup.")
-@click.option("--shared", default=0, type=click.IntRange(0), help="Bytes of LDS beside those of the kernel.")
-@click.option("--arg", "values", multiple=True, metavar=ARGUMENT, help="An argument of the kernel, in their order.")
-@click.argument("path", metavar="PROGRAM|FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@program_options
 @click.pass_context
 def profile(
     context: click.Context,
+    /,
     chip: str | None,
     hot: int,
     as_json: bool,
     target: str | None,
-    with_hip: bool,
-    name: str | None,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    shared: int,
-    values: tuple[str, ...],
-    path: Path,
-    arguments: tuple[str, ...],
+    **program: Any,
 ) -> None:
     """Run a Python PROGRAM with its ARGUMENTS, or a kernel of a code object FILE, and tell what kernels ask of a GPU.
 
@@ -59,12 +45,8 @@ def profile(
     from rocmkern.runtime import profile as counting
 
     device = f"emulator:{strip_features(target or (chip_named(chip).target if chip else 'gfx942'))}"
-    failed = False
     with counting(chip=chip) as found:
-        if name is not None:
-            launch(device, path, name, grid, block, shared, values)
-        else:
-            failed = run(device, path, arguments, with_hip)
+        failed = start(device, **program)
     if as_json:
         print_json([report.as_dict(one) for one in found])
     else:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 from rocmkern import drivers
-from rocmkern.cli.kernel_arguments import given
+from rocmkern.cli.kernel_arguments import ARGUMENT, given
 from rocmkern.cli.run import show_error
 from rocmkern.errors import ConfigError
 
@@ -28,6 +29,43 @@ def dims(context: click.Context, parameter: click.Parameter, text: str) -> tuple
     if not 1 <= len(found) <= 3:
         raise click.BadParameter(f"{text!r} is not {DIMS}")
     return found
+
+
+def program_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What says which program or kernel a command is to `start`."""
+    for option in (
+        click.argument("arguments", nargs=-1, type=click.UNPROCESSED),
+        click.argument("path", metavar="PROGRAM|FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+        click.option(
+            "--arg", "values", multiple=True, metavar=ARGUMENT, help="An argument of the kernel, in their order."
+        ),
+        click.option("--shared", default=0, type=click.IntRange(0), help="Bytes of LDS beside those of the kernel."),
+        click.option("--block", default="64", callback=dims, metavar=DIMS, help="Threads of a workgroup."),
+        click.option("--grid", default="1", callback=dims, metavar=DIMS, help="Workgroups."),
+        click.option("--kernel", "name", help="Of a file of kernels, the one to launch."),
+        click.option("--hip", "with_hip", is_flag=True, help="The program uses hip-python."),
+    ):
+        command = option(command)
+    return command
+
+
+def start(
+    device: str,
+    *,
+    path: Path,
+    arguments: tuple[str, ...],
+    with_hip: bool,
+    name: str | None,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    shared: int,
+    values: tuple[str, ...],
+) -> bool:
+    """Run what was asked for; whether a program failed, which is shown."""
+    if name is None:
+        return run(device, path, arguments, with_hip)
+    launch(device, path, name, grid, block, shared, values)
+    return False
 
 
 def launch(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, overload
 
 from attrs import frozen
@@ -148,10 +149,16 @@ def _seconds(instructions: Counter[Kind], wave_size: int, lds: int, moved: int, 
     )
 
 
+@lru_cache(maxsize=16)
+def _lines(image: bytes) -> Lines:
+    """Read once, however often a profile is looked at."""
+    return Lines.of(image)
+
+
 def _hot(launched: Launched) -> Iterator[HotLine]:
     """Source lines, or instructions where there are none, those that ran most often first."""
     start, found = launched.start, dict[str, list[Count]]()
-    lines = Lines.of(start.code.image)
+    lines = _lines(start.code.image)
     for pc, count in launched.counts.items():
         frames = lines.frames(start.kernel.entry_address + pc)
         found.setdefault(frames[0].source if frames else f"{pc:#06x} {count.name}", []).append(count)
