@@ -30,6 +30,9 @@ def kernel(name: str, vgprs: int, lds: int = 0, sgprs: int = 32) -> Kernel:
         ("mi300x", 64, 0, 256, 8, "slots"),
         ("mi300x", 65, 0, 256, 7, "vector registers"),
         ("mi300x", 128, 0, 256, 4, "vector registers"),
+        ("mi300x", 84, 0, 256, 5, "vector registers"),  # 88 are taken
+        ("rx6800xt", 65, 0, 32, 12, "vector registers"),  # 80
+        ("rx7900xtx", 97, 0, 32, 12, "vector registers"),  # 120
         ("mi300x", 512, 0, 64, 1, "vector registers"),
         ("mi300x", 32, 32 << 10, 256, 2, "LDS"),
         ("mi300x", 32, (32 << 10) + 4, 256, 1, "LDS"),
