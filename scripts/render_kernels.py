@@ -64,7 +64,7 @@ def table(family: Family) -> str:
     for (name, arguments), forms in rows.items():
         distinct = [sorted({t[i] for t in forms}, key=_order) for i in range(len(forms[0]))]
         shown = " × ".join(" ".join(group) for group in distinct)
-        lines.append(f"| `{name}` | {arguments} | {shown} |")
+        lines.append(f"| `{name}` | `{arguments}` | {shown} |")
     return "\n".join(lines)
 
 

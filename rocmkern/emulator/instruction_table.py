@@ -66,6 +66,10 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def _code(text: str) -> str:
+    return f"`{_escaped(text)}`" if text else ""
+
+
 def _section(unit: str, heading: str, rows: list[Row]) -> str:
     """One table; instructions of equal signature and meaning share a line."""
     lines: dict[tuple[str, str], list[str]] = {}
@@ -74,7 +78,7 @@ def _section(unit: str, heading: str, rows: list[Row]) -> str:
             name = f"`{row.name}`" + (f" ({', '.join(row.isas)})" if row.isas else "")
             lines.setdefault((_signature(row), _meaning(row)), []).append(name)
     count = sum(map(len, lines.values()))
-    table = [f"| {' '.join(names)} | {_escaped(s)} | {_escaped(m)} |" for (s, m), names in lines.items()]
+    table = [f"| {' '.join(names)} | {_code(s)} | {_escaped(m)} |" for (s, m), names in lines.items()]
     return "\n".join((f"## {heading} ({count})\n", TABLE_HEAD, *table, ""))
 
 
