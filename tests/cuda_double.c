@@ -119,6 +119,12 @@ int cuMemcpyDtoDAsync(char *target, const char *source, size_t size, void *strea
     memmove(target, source, size);
     return SUCCESS;
 }
+int cuCtxEnablePeerAccess(int *peer, unsigned flags) {
+    NEEDS_CONTEXT();
+    ANSWER_PLANNED();
+    note("cuCtxEnablePeerAccess device %d to %d\n", device_of(current), device_of(peer));
+    return peer == current ? INVALID_VALUE : SUCCESS;
+}
 int cuMemcpyPeerAsync(char *target, int *to, const char *source, int *from, size_t size, void *stream) {
     NEEDS_CONTEXT();
     ANSWER_PLANNED();
@@ -313,6 +319,27 @@ int cuGraphExecMemsetNodeSetParams(struct graph *executable, const struct step *
     struct step step;
     int status = fill_step(&step, what, context);
     return status ? status : change_step(executable, node, &step);
+}
+// A capture gets no steps: other stand-ins do their work at once.
+int cuStreamBeginCapture(void *stream, int mode) {
+    NEEDS_CONTEXT();
+    note("cuStreamBeginCapture stream %d mode %d\n", stream != NULL, mode);
+    return stream ? SUCCESS : INVALID_VALUE;
+}
+int cuStreamEndCapture(void *stream, struct graph **graph) {
+    NEEDS_CONTEXT();
+    *graph = calloc(1, sizeof **graph);
+    note("cuStreamEndCapture\n");
+    return SUCCESS;
+}
+int cuGraphAddChildGraphNode(struct step **node, struct graph *graph, struct step *const *before, size_t count,
+                            const struct graph *within) {
+    struct step step = {.kind = GRAPH};
+    return within ? add_step(graph, node, before, count, &step) : INVALID_VALUE;
+}
+int cuGraphExecChildGraphNodeSetParams(struct graph *executable, const struct step *node, const struct graph *within) {
+    struct step step = {.kind = GRAPH};
+    return within ? change_step(executable, node, &step) : INVALID_VALUE;
 }
 int cuGraphLaunch(const struct graph *executable, void *stream) {
     NEEDS_CONTEXT();

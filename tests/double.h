@@ -117,7 +117,7 @@ static int elapsed(float *milliseconds, const struct timespec *start, const stru
 // A graph's steps; what can be launched is a copy of them. A node's name is its step's address in the graph.
 enum { MOST_STEPS = 1024, NODE_ARGUMENT_BYTES = 512 };
 struct step {
-    enum { KERNEL, COPY, FILL } kind;
+    enum { KERNEL, COPY, FILL, GRAPH } kind;
     const void *function;
     unsigned sizes[7];
     unsigned char arguments[NODE_ARGUMENT_BYTES];
@@ -169,6 +169,10 @@ static int run_steps(const struct graph *executable, int has_stream) {
             note("node kernel grid %u %u %u block %u %u %u shared %u stream %d arguments %zu first %llx\n", s->sizes[0], s->sizes[1],
                  s->sizes[2], s->sizes[3], s->sizes[4], s->sizes[5], s->sizes[6], has_stream, s->argument_bytes,
                  (unsigned long long)first);
+            continue;
+        }
+        if (s->kind == GRAPH) {
+            note("node graph\n");
             continue;
         }
         if (!fits(s->target, s->nbytes) || (s->kind == COPY && !fits(s->source, s->nbytes))) return INVALID_VALUE;

@@ -97,6 +97,11 @@ int hipMemcpyAsync(void *target, const void *source, size_t size, int kind, void
     return copy(target, source, size, kind);
 }
 
+int hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+    ANSWER_PLANNED();
+    note("hipDeviceEnablePeerAccess device %d to %d\n", current_device, peer);
+    return peer == current_device ? INVALID_VALUE : SUCCESS;
+}
 int hipMemcpyPeerAsync(void *target, int to, const void *source, int from, size_t size, void *stream) {
     ANSWER_PLANNED();
     if (!fits(target, size) || !fits(source, size)) return INVALID_VALUE;
@@ -246,6 +251,25 @@ int hipGraphExecMemsetNodeSetParams(struct graph *executable, const struct step 
     struct step step;
     int status = fill_step(&step, what);
     return status ? status : change_step(executable, node, &step);
+}
+// A capture gets no steps: other stand-ins do their work at once.
+int hipStreamBeginCapture(void *stream, int mode) {
+    note("hipStreamBeginCapture stream %d mode %d\n", stream != NULL, mode);
+    return stream ? SUCCESS : INVALID_VALUE;
+}
+int hipStreamEndCapture(void *stream, struct graph **graph) {
+    *graph = calloc(1, sizeof **graph);
+    note("hipStreamEndCapture\n");
+    return SUCCESS;
+}
+int hipGraphAddChildGraphNode(struct step **node, struct graph *graph, struct step *const *before, size_t count,
+                            const struct graph *within) {
+    struct step step = {.kind = GRAPH};
+    return within ? add_step(graph, node, before, count, &step) : INVALID_VALUE;
+}
+int hipGraphExecChildGraphNodeSetParams(struct graph *executable, const struct step *node, const struct graph *within) {
+    struct step step = {.kind = GRAPH};
+    return within ? change_step(executable, node, &step) : INVALID_VALUE;
 }
 int hipGraphLaunch(const struct graph *executable, void *stream) {
     ANSWER_PLANNED();

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from rocmkern.drivers.protocol import Library
 from rocmkern.dtypes import DType
 
 REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
 
 
-class Backend(Protocol):
+class Backend(Library, Protocol):
     """The calls of one group. Ranks are those within it, and every process of it makes the same calls in one order.
 
     Sizes that end in `nbytes` or `count` are those of one process's part.

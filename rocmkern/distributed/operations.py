@@ -7,10 +7,12 @@ before the work is done, which is ordered by the stream; within the capture of a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rocmkern.distributed.backend import REDUCTIONS
 from rocmkern.distributed.groups import Group, world
+from rocmkern.drivers.protocol import CallStep
 from rocmkern.dtypes import DType, bool_, dtype, part_of
 from rocmkern.errors import DTypeError, ShapeError
 from rocmkern.layout import Shape, contiguous
@@ -42,7 +44,7 @@ def all_reduce(
         write(cast(all_reduce(wide, op, group=group, stream=stream), x.dtype), out)
         return out
     count, backend = x.nbytes // kind.itemsize, group.backend
-    _do(group, x, out, stream, lambda at, on: backend.all_reduce(at[0], at[1], count, kind, name, on))
+    _do("all_reduce", group, x, out, stream, lambda at, on: backend.all_reduce(at[0], at[1], count, kind, name, on))
     return out
 
 
@@ -63,7 +65,8 @@ def reduce_scatter(
         write(cast(reduce_scatter(wide, op, group=group, stream=stream), x.dtype), out)
         return out
     count, backend = out.nbytes // kind.itemsize, group.backend
-    _do(group, x, out, stream, lambda at, on: backend.reduce_scatter(at[0], at[1], count, kind, name, on))
+    reduced = backend.reduce_scatter
+    _do("reduce_scatter", group, x, out, stream, lambda at, on: reduced(at[0], at[1], count, kind, name, on))
     return out
 
 
@@ -76,7 +79,7 @@ def all_gather(
     shape = (group.size * x.shape[0], *x.shape[1:]) if x.shape else (group.size,)
     out = _result("all_gather", x, shape, out)
     nbytes, backend = x.nbytes, group.backend
-    _do(group, x, out, stream, lambda at, on: backend.all_gather(at[0], at[1], nbytes, on))
+    _do("all_gather", group, x, out, stream, lambda at, on: backend.all_gather(at[0], at[1], nbytes, on))
     return out
 
 
@@ -92,7 +95,7 @@ def all_to_all(
     _divided("all_to_all", x, group)
     out = _result("all_to_all", x, x.shape, out, aliases=False)
     nbytes, backend = x.nbytes // group.size, group.backend
-    _do(group, x, out, stream, lambda at, on: backend.all_to_all(at[0], at[1], nbytes, on))
+    _do("all_to_all", group, x, out, stream, lambda at, on: backend.all_to_all(at[0], at[1], nbytes, on))
     return out
 
 
@@ -105,7 +108,7 @@ def broadcast(
     x = _given("broadcast", x, group)
     out = _result("broadcast", x, x.shape, out)
     nbytes, backend = x.nbytes, group.backend
-    _do(group, x, out, stream, lambda at, on: backend.broadcast(at[0], at[1], nbytes, root, on))
+    _do("broadcast", group, x, out, stream, lambda at, on: backend.broadcast(at[0], at[1], nbytes, root, on))
     return out
 
 
@@ -115,7 +118,7 @@ def send(x: Tensor, to: int, *, group: Group | None = None, stream: Stream | Non
     to = _peer("send", to, group)
     x = _given("send", x, group)
     nbytes, backend = x.nbytes, group.backend
-    _do(group, x, x, stream, lambda at, on: backend.send(at[0], nbytes, to, on))
+    _do("send", group, x, x, stream, lambda at, on: backend.send(at[0], nbytes, to, on))
 
 
 def recv(out: Tensor, source: int, *, group: Group | None = None, stream: Stream | None = None) -> Tensor:
@@ -125,7 +128,7 @@ def recv(out: Tensor, source: int, *, group: Group | None = None, stream: Stream
     if not out.is_contiguous:
         raise ShapeError(f"recv: out of shape {out.shape} has strides {out.strides}; give a contiguous one")
     nbytes, backend = out.nbytes, group.backend
-    _do(group, out, out, stream, lambda at, on: backend.recv(at[1], nbytes, source, on))
+    _do("recv", group, out, out, stream, lambda at, on: backend.recv(at[1], nbytes, source, on))
     return out
 
 
@@ -196,19 +199,19 @@ def _wider(narrow: DType) -> DType:
     return dtype("uint32" if narrow.kind == "unsigned" else "int32")
 
 
-def _do(group: Group, x: Tensor, out: Tensor, stream: Stream | None, work: Work) -> None:
+def _do(what: str, group: Group, x: Tensor, out: Tensor, stream: Stream | None, work: Work) -> None:
     """Has the work done with the addresses of operand and result, on a stream or as a step of a graph."""
     driver, recorder = group.device.driver, capturing.current()
     if recorder is not None:
         recorder.hold((x, out))
-        recorder.call(group.device, work, [(t.memory, t.address, t.address) for t in (x, out)])
+        recorder.call(group.device, work, group.backend, what, [(t.memory, t.address, t.address) for t in (x, out)])
         return
     handle = stream_handle(stream, driver)
-    addresses = (x.address, out.address)
+    step = CallStep(partial(work, (x.address, out.address)), group.backend, what)
     kept = (x, out)  # until an emulated stream has done it
 
     def call(on: int, kept: object = kept) -> None:
-        work(addresses, on)
+        step.run(on)
 
     if stream is not None:
         for tensor in kept:

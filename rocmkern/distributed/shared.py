@@ -21,7 +21,7 @@ import numpy.typing as npt
 from attrs import define, field
 
 from rocmkern.distributed.rendezvous import Rendezvous, told
-from rocmkern.drivers.protocol import Driver
+from rocmkern.drivers.protocol import Driver, Ending
 from rocmkern.dtypes import DType
 from rocmkern.errors import CollectiveError, CollectiveTimeout
 from rocmkern.locks import Lock
@@ -112,6 +112,15 @@ class SharedMemory:
 
     def reduces(self, dtype: DType) -> bool:
         return True
+
+    def require_ready(self) -> None:
+        """A call is done when it returns, and so has told of itself what went wrong."""
+
+    def watch(self, what: str, stream: int) -> None:
+        """Nothing is under way that could wait for ever."""
+
+    def captured(self, graph: Ending) -> None:
+        """A graph of an emulated device calls this group itself."""
 
     def all_reduce(self, source: int, target: int, count: int, dtype: DType, op: str, stream: int) -> None:
         given, wanted = self._here(source, count, dtype), self._here(target, count, dtype)

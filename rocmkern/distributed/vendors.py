@@ -1,26 +1,28 @@
 """Collectives between GPUs by NCCL and RCCL.
 
-Their work is asynchronous: a process that does not come leaves the others' devices waiting. So a thread looks at an
-event behind each call, and aborts the communicator when that takes too long or a process of the group has ended. The
-next call that waits for the device raises what happened.
+Their work is asynchronous: a process that does not come leaves the others' devices waiting. So a thread looks at events
+behind the calls, and aborts the communicator when one takes too long or a process of the group has ended. The next call
+that waits for the device raises what happened. A call must cost its caller little, so a stream has two events: calls
+move the one, while the thread waits for the other.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from ctypes import c_void_p
+from functools import partial
 from typing import Final
+from weakref import WeakSet
 
 from attrs import define, field
 
 from rocmkern.distributed.rendezvous import Rendezvous, told
 from rocmkern.drivers.collective_library import CollectiveLibrary
+from rocmkern.drivers.protocol import CallStep, Ending
 from rocmkern.dtypes import DType, dtype
-from rocmkern.errors import CollectiveError, CollectiveTimeout
+from rocmkern.errors import ClosedError, CollectiveError, CollectiveTimeout
 from rocmkern.runtime import Device
 
 _BYTE: Final = 1  # ncclUint8
@@ -37,6 +39,22 @@ _GRACE_S: Final = 2.0  # in which work that a process did before it ended may ar
 
 
 @define(eq=False)
+class _Calls:
+    """Those on one stream whose end is not known."""
+
+    moved: int  # the event behind the last call
+    other: int
+    what: str = ""  # the last call
+    is_open: bool = False  # a call has moved its event since the thread last exchanged them
+    since: float | None = None  # when the thread began to wait for the other event
+
+    def exchange(self) -> None:
+        """Has the thread wait for the calls so far, while later ones move the event that is free."""
+        self.is_open, self.since = False, time.monotonic()
+        self.moved, self.other = self.other, self.moved
+
+
+@define(eq=False)
 class Communicator:
     """A group of processes with a GPU each: a `Backend`."""
 
@@ -47,8 +65,8 @@ class Communicator:
     rank: int  # within the group
     name: str = field(init=False)
     _handle: c_void_p = field(init=False)
-    _pending: deque[tuple[float, int, str]] = field(init=False, factory=deque)  # since when, an event behind it, what
-    _events: list[int] = field(init=False, factory=list)  # that wait for use
+    _calls: dict[int, _Calls] = field(init=False, factory=dict)  # by stream
+    _graphs: WeakSet[Ending] = field(init=False, factory=WeakSet)
     _error: CollectiveError | None = field(init=False, default=None)
     _is_told: bool = field(init=False, default=False)
     _woken: threading.Event = field(init=False, factory=threading.Event)
@@ -73,81 +91,88 @@ class Communicator:
         return dtype in _CODES
 
     def all_reduce(self, source: int, target: int, count: int, dtype: DType, op: str, stream: int) -> None:
-        arguments = (source, target, count, _CODES[dtype], _OPS[op], self._handle, stream)
-        self._do("all_reduce", stream, lambda: self.library.call("AllReduce", *arguments))
+        self.library.call("AllReduce", source, target, count, _CODES[dtype], _OPS[op], self._handle, stream)
 
     def reduce_scatter(self, source: int, target: int, count: int, dtype: DType, op: str, stream: int) -> None:
-        arguments = (source, target, count, _CODES[dtype], _OPS[op], self._handle, stream)
-        self._do("reduce_scatter", stream, lambda: self.library.call("ReduceScatter", *arguments))
+        self.library.call("ReduceScatter", source, target, count, _CODES[dtype], _OPS[op], self._handle, stream)
 
     def all_gather(self, source: int, target: int, nbytes: int, stream: int) -> None:
-        arguments = (source, target, nbytes, _BYTE, self._handle, stream)
-        self._do("all_gather", stream, lambda: self.library.call("AllGather", *arguments))
+        self.library.call("AllGather", source, target, nbytes, _BYTE, self._handle, stream)
 
     def broadcast(self, source: int, target: int, nbytes: int, root: int, stream: int) -> None:
-        arguments = (source, target, nbytes, _BYTE, root, self._handle, stream)
-        self._do("broadcast", stream, lambda: self.library.call("Broadcast", *arguments))
+        self.library.call("Broadcast", source, target, nbytes, _BYTE, root, self._handle, stream)
 
     def send(self, source: int, nbytes: int, peer: int, stream: int) -> None:
-        arguments = (source, nbytes, _BYTE, peer, self._handle, stream)
-        self._do("send", stream, lambda: self.library.call("Send", *arguments))
+        self.library.call("Send", source, nbytes, _BYTE, peer, self._handle, stream)
 
     def recv(self, target: int, nbytes: int, peer: int, stream: int) -> None:
-        arguments = (target, nbytes, _BYTE, peer, self._handle, stream)
-        self._do("recv", stream, lambda: self.library.call("Recv", *arguments))
+        self.library.call("Recv", target, nbytes, _BYTE, peer, self._handle, stream)
 
     def all_to_all(self, source: int, target: int, nbytes: int, stream: int) -> None:
-        def call() -> None:
-            self.library.call("GroupStart")
-            try:
-                for peer in range(len(self.ranks)):
-                    at = peer * nbytes
-                    self.library.call("Send", source + at, nbytes, _BYTE, peer, self._handle, stream)
-                    self.library.call("Recv", target + at, nbytes, _BYTE, peer, self._handle, stream)
-            finally:
-                self.library.call("GroupEnd")
-
-        self._do("all_to_all", stream, call)
+        self.library.call("GroupStart")
+        try:
+            for peer in range(len(self.ranks)):
+                at = peer * nbytes
+                self.send(source + at, nbytes, peer, stream)
+                self.recv(target + at, nbytes, peer, stream)
+        finally:
+            self.library.call("GroupEnd")
 
     def barrier(self) -> None:
         memory = self.device.alloc(1)
         memory.fill(0)
-        self.device.driver.enqueue(
-            lambda stream: self.all_reduce(memory.address, memory.address, 1, dtype("uint8"), "max", stream), 0
-        )
+        address = memory.address
+        step = CallStep(partial(self.all_reduce, address, address, 1, dtype("uint8"), "max"), self, "barrier")
+        self.device.driver.enqueue(step.run, 0)
         self.device.driver.synchronize_stream(0)
         memory.close()
         self.device.settle()
 
-    def _do(self, what: str, stream: int, call: Callable[[], None]) -> None:
-        """Adds a call to a stream, and an event that the watching thread looks at."""
+    def require_ready(self) -> None:
         if self._error is not None:
             self._is_told = True
             raise self._error
-        call()
+        if self._is_closed:
+            raise ClosedError(f"group of {len(self.ranks)}: it is closed; make another, and capture its graphs anew")
+
+    def captured(self, graph: Ending) -> None:
+        self._graphs.add(graph)
+
+    def watch(self, what: str, stream: int) -> None:
         driver = self.device.driver
-        event = self._events.pop() if self._events else driver.create_event()
-        driver.record_event(event, stream)
-        self._pending.append((time.monotonic(), event, what))
-        self._woken.set()
+        calls = self._calls.get(stream)
+        if calls is None:
+            calls = self._calls[stream] = _Calls(driver.create_event(), driver.create_event())
+        driver.record_event(calls.moved, stream)
+        calls.what, calls.is_open = what, True
+        if not self._woken.is_set():
+            self._woken.set()
 
     def _watch(self) -> None:
         """What the thread does until the group is closed."""
-        driver = self.device.driver
         while not self._is_closed and self._error is None:
-            if not self._pending:
-                self._woken.wait()
-                self._woken.clear()
-            while self._pending and driver.query_event(self._pending[0][1]):
-                self._events.append(self._pending.popleft()[1])
-            if self._pending:
-                since, _, what = self._pending[0]
-                self._error = self._trouble(since, what)
-                if self._error is None:
-                    time.sleep(_LOOK_S)
+            self._woken.wait()
+            self._woken.clear()
+            time.sleep(_LOOK_S)
+            while not self._is_closed and self._look():
+                time.sleep(_LOOK_S)
         if self._error is not None:
+            self._end_graphs()
             with suppress(CollectiveError):
                 self.library.call("CommAbort", self._handle)
+
+    def _look(self) -> bool:
+        """Looks what has ended; whether there is more to wait for."""
+        is_waiting = False
+        for calls in list(self._calls.values()):
+            if calls.since is not None and self.device.driver.query_event(calls.other):
+                calls.since = None
+            if calls.since is None and calls.is_open:
+                calls.exchange()
+            if calls.since is not None:
+                is_waiting = True
+                self._error = self._error or self._trouble(calls.since, calls.what)
+        return is_waiting and self._error is None
 
     def _trouble(self, since: float, what: str) -> CollectiveError | None:
         """What is wrong with a call under way."""
@@ -182,8 +207,15 @@ class Communicator:
         self._thread.join()
         self.device.undefer(self._tell)
         driver = self.device.driver
-        is_done = all(driver.query_event(pending[1]) for pending in self._pending)
-        for event in (*self._events, *(pending[1] for pending in self._pending)):
+        self._end_graphs()
+        events = [event for calls in self._calls.values() for event in (calls.moved, calls.other)]
+        is_done = all(map(driver.query_event, events))
+        for event in events:
             driver.destroy_event(event)
         if self._error is None:
             self.library.call("CommDestroy" if is_done else "CommAbort", self._handle)
+
+    def _end_graphs(self) -> None:
+        """The library waits for graphs that have its work, before it ends."""
+        for graph in list(self._graphs):
+            graph.end()

@@ -22,7 +22,7 @@ from rocmkern.drivers.vendor import (
     Vendor,
     VendorDriver,
 )
-from rocmkern.drivers.vendor_graphs import VendorGraphs
+from rocmkern.drivers.vendor_graphs import VendorGraphs, Within
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverUnavailable
 
 _NON_BLOCKING: Final = 1
@@ -72,6 +72,10 @@ CUDA: Final = Vendor(
         "launch_graph": ("cuGraphLaunch",),
         "destroy_graph": ("cuGraphDestroy",),
         "destroy_executable": ("cuGraphExecDestroy",),
+        "begin_capture": ("cuStreamBeginCapture",),
+        "end_capture": ("cuStreamEndCapture",),
+        "copy_from_peer": ("cuMemcpyPeerAsync",),
+        "enable_peer": ("cuCtxEnablePeerAccess", 0),
     },
     {
         "CUDA_ERROR_OUT_OF_MEMORY": OUT_OF_MEMORY,
@@ -156,8 +160,14 @@ class _Graphs(VendorGraphs):
 
     driver: CudaDriver
 
-    def add(self, graph: Any, before: Any, step: NodeStep) -> Any:
+    @property
+    def capture_mode(self) -> Any:
+        return _cuda().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+
+    def add(self, graph: Any, before: Any, step: NodeStep | Within) -> Any:
         behind = ([], 0) if before is None else ([before], 1)
+        if isinstance(step, Within):
+            return check("cuGraphAddChildGraphNode", graph, *behind, step.graph)
         if isinstance(step, CopyStep):
             return check("cuGraphAddMemcpyNode", graph, *behind, _copied(step), self.driver._context)
         if isinstance(step, FillStep):
@@ -165,8 +175,10 @@ class _Graphs(VendorGraphs):
         arguments = self._arguments(step)
         return check("cuGraphAddKernelNode", graph, *behind, self._launched(step, arguments))
 
-    def change(self, executable: Any, node: Any, step: NodeStep) -> None:
-        if isinstance(step, CopyStep):
+    def change(self, executable: Any, node: Any, step: NodeStep | Within) -> None:
+        if isinstance(step, Within):
+            check("cuGraphExecChildGraphNodeSetParams", executable, node, step.graph)
+        elif isinstance(step, CopyStep):
             check("cuGraphExecMemcpyNodeSetParams", executable, node, _copied(step), self.driver._context)
         elif isinstance(step, FillStep):
             check("cuGraphExecMemsetNodeSetParams", executable, node, _filled(step), self.driver._context)
@@ -252,8 +264,9 @@ class CudaDriver(VendorDriver):
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
         self._copy("cuMemcpyDtoD", target, source, nbytes, stream)
 
-    def _copy_from_peer(self, target: int, peer: CudaDriver, source: int, nbytes: int, stream: Any) -> None:
-        check("cuMemcpyPeerAsync", target, self._context, source, peer._context, nbytes, stream)
+    @property
+    def _as_peer(self) -> Any:
+        return self._context
 
     def _foreign_stream(self, stream: int) -> Any:
         return _cuda().CUstream(stream)

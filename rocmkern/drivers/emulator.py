@@ -410,7 +410,7 @@ class EmulatorDriver:
         """What does a step, with all that can be found out before."""
         machine = self._machine
         if isinstance(step, CallStep):
-            return partial(step.work, 0)
+            return partial(step.run, 0)
         if isinstance(step, CopyStep):
             target = machine.view(step.target, step.nbytes)
             return partial(_copy, target, machine.view(step.source, step.nbytes, writes=False))

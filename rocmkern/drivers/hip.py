@@ -23,7 +23,7 @@ from rocmkern.drivers.vendor import (
     Vendor,
     VendorDriver,
 )
-from rocmkern.drivers.vendor_graphs import StepByStep, VendorGraphs
+from rocmkern.drivers.vendor_graphs import StepByStep, VendorGraphs, Within
 from rocmkern.errors import CodeObjectError, DeviceNotFound, DriverError, DriverUnavailable, LaunchError
 
 
@@ -68,6 +68,10 @@ HIP: Final = Vendor(
         "launch_graph": ("hipGraphLaunch",),
         "destroy_graph": ("hipGraphDestroy",),
         "destroy_executable": ("hipGraphExecDestroy",),
+        "begin_capture": ("hipStreamBeginCapture",),
+        "end_capture": ("hipStreamEndCapture",),
+        "copy_from_peer": ("hipMemcpyPeerAsync",),
+        "enable_peer": ("hipDeviceEnablePeerAccess", 0),
     },
     {
         "hipErrorOutOfMemory": OUT_OF_MEMORY,
@@ -173,9 +177,15 @@ class _Graphs(VendorGraphs):
 
     driver: HipDriver
 
-    def add(self, graph: Any, before: Any, step: NodeStep) -> Any:
+    @property
+    def capture_mode(self) -> Any:
+        return _hip().hipStreamCaptureMode.hipStreamCaptureModeThreadLocal
+
+    def add(self, graph: Any, before: Any, step: NodeStep | Within) -> Any:
         nodes = (ctypes.c_void_p * 1)(None if before is None else int(before))
         behind = (None, 0) if before is None else (ctypes.addressof(nodes), 1)
+        if isinstance(step, Within):
+            return check("hipGraphAddChildGraphNode", graph, *behind, step.graph)
         if isinstance(step, CopyStep):
             return check("hipGraphAddMemcpyNode1D", graph, *behind, *_copied(step))
         if isinstance(step, FillStep):
@@ -185,8 +195,10 @@ class _Graphs(VendorGraphs):
         launched = self._launched(step, arguments)
         return check("hipGraphAddKernelNode", graph, *behind, ctypes.addressof(launched))
 
-    def change(self, executable: Any, node: Any, step: NodeStep) -> None:
-        if isinstance(step, CopyStep):
+    def change(self, executable: Any, node: Any, step: NodeStep | Within) -> None:
+        if isinstance(step, Within):
+            check("hipGraphExecChildGraphNodeSetParams", executable, node, step.graph)
+        elif isinstance(step, CopyStep):
             check("hipGraphExecMemcpyNodeSetParams1D", executable, node, *_copied(step))
         elif isinstance(step, FillStep):
             filled = _filled(step)
@@ -256,8 +268,9 @@ class HipDriver(VendorDriver):
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None:
         self._copy(target, source, nbytes, "hipMemcpyDeviceToDevice", stream)
 
-    def _copy_from_peer(self, target: int, peer: HipDriver, source: int, nbytes: int, stream: Any) -> None:
-        check("hipMemcpyPeerAsync", target, self.ordinal, source, peer.ordinal, nbytes, stream)
+    @property
+    def _as_peer(self) -> int:
+        return self.ordinal
 
     def _copy(self, target: int | memoryview, source: int | memoryview, nbytes: int, kind: str, stream: int) -> None:
         if not nbytes:

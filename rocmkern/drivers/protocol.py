@@ -66,11 +66,31 @@ class FillStep:
     nbytes: int
 
 
+class Ending(Protocol):
+    def end(self) -> None: ...
+
+
+class Library(Protocol):
+    """Another library, whose work takes its turn among ours."""
+
+    def require_ready(self) -> None: ...  # raises what went wrong with its work so far, and when it is closed
+    def watch(self, what: str, stream: int) -> None: ...  # its work was added to the stream
+    def captured(self, graph: Ending) -> None: ...  # which has its work, and must not outlive the library's use
+
+
 @frozen
 class CallStep:
-    """Work of another library in a graph, which is passed the stream."""
+    """Work of another library, which is passed the stream."""
 
     work: Work
+    library: Library
+    what: str
+
+    def run(self, stream: int) -> None:
+        """Adds the work to a stream."""
+        self.library.require_ready()
+        self.work(stream)
+        self.library.watch(self.what, stream)
 
 
 NodeStep = KernelStep | CopyStep | FillStep

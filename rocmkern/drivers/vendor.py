@@ -8,6 +8,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Final, NoReturn
 
 from attrs import define, field
@@ -137,6 +138,7 @@ class VendorDriver(ABC):
     _pinned: PinnedRanges = field(init=False, factory=PinnedRanges)
     _several: bool = field(init=False)  # devices
     _launches: dict[tuple[Geometry, int], list[Launch]] = field(init=False, factory=dict)  # by geometry and bytes
+    _reached: set[int] = field(init=False, factory=set)  # ordinals of devices whose memory this one may use
     _graphs: VendorGraphs | StepByStep = field(init=False)
     _raw_launch: Any = field(init=False)
     _call: Callable[..., int] = field(init=False)
@@ -226,24 +228,39 @@ class VendorDriver(ABC):
     @abstractmethod
     def copy_on_device(self, target: int, source: int, nbytes: int, stream: int) -> None: ...
 
+    @property
     @abstractmethod
-    def _copy_from_peer(self, target: int, peer: Any, source: int, nbytes: int, stream: Any) -> None:
-        """The library's copy from another device of its own."""
+    def _as_peer(self) -> Any:
+        """What the library's calls between devices take for this one."""
 
     def copy_from_peer(self, target: int, peer: Driver, source: int, nbytes: int, stream: int, owner: object) -> bool:
         if not isinstance(peer, type(self)):
             return False
+        self._reach(peer)
         begin, end = peer.create_event(), self.create_event()
         try:
             peer.record_event(begin, 0)
             self.wait_for_peer(stream, peer, begin)
-            self._copy_from_peer(target, peer, source, nbytes, self._stream(stream))
+            self._do("copy_from_peer", target, self._as_peer, source, peer._as_peer, nbytes, self._stream(stream))
             self.record_event(end, stream)
             peer.wait_for_peer(0, self, end)
         finally:
             peer.destroy_event(begin)
             self.destroy_event(end)
         return True
+
+    def _reach(self, peer: VendorDriver) -> None:
+        """Lets both devices use each other's memory, so that copies take the link between them. Where there is none, or
+        another library has done it, the call is refused, and copies go as they can.
+        """
+        if peer.ordinal in self._reached:
+            return
+        for one, other in ((self, peer), (peer, self)):
+            one._select()
+            with suppress(DriverError):
+                one._do("enable_peer", other._as_peer)
+            one._reached.add(other.ordinal)
+        self._select()
 
     def view(self, address: int, nbytes: int) -> memoryview | None:
         return None

@@ -1,39 +1,52 @@
 """Graphs of the vendors' libraries: nodes one after the other, built once and changed in place.
 
 HIP and CUDA have the same calls for them, but not the same forms of what a node is: those are the drivers' own. Work of
-other libraries ends one graph of the vendor's, and what follows it is another.
+another library is captured from a stream and becomes a graph within the graph.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count, groupby
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from rocmkern.drivers.protocol import CallStep, CopyStep, FillStep, GraphStep, NodeStep, Work
+from rocmkern.drivers.protocol import CallStep, CopyStep, FillStep, GraphStep, NodeStep
 
 if TYPE_CHECKING:
     from rocmkern.drivers.vendor import VendorDriver
 
 
-@frozen(eq=False)
-class _Piece:
-    """Nodes without a call among them."""
+@frozen
+class Within:
+    """A graph that is a step of another."""
 
     graph: Any
-    nodes: tuple[Any, ...]
-    executable: Any
 
 
 @define(eq=False)
 class _Graph:
-    """Pieces and calls in order, and for each step in which of them it is, as which node."""
+    """What was built of the steps, and the graphs within it by the number of their step."""
 
-    parts: list[_Piece | Work]
-    places: list[tuple[int, int]]
+    owner: VendorGraphs
+    graph: Any
+    watched: tuple[CallStep, ...]  # the last one of each library
+    nodes: list[Any] = field(factory=list)
+    within: dict[int, Any] = field(factory=dict)
+    executable: Any = None
+    is_ended: bool = False
+
+    def end(self) -> None:
+        """Gives back what the vendor has of it, once."""
+        if self.is_ended:
+            return
+        self.is_ended = True
+        if self.executable is not None:
+            self.owner.do("destroy_executable", self.executable)
+        for one in (self.graph, *self.within.values()):
+            self.owner.do("destroy_graph", one)
 
 
 @define(eq=False)
@@ -49,74 +62,78 @@ class VendorGraphs:
         """What does an action of the vendor's."""
         return self.driver._do
 
+    @property
     @abstractmethod
-    def add(self, graph: Any, before: Any, step: NodeStep) -> Any:
+    def capture_mode(self) -> Any:
+        """That of a capture which other threads' calls don't end."""
+
+    @abstractmethod
+    def add(self, graph: Any, before: Any, step: NodeStep | Within) -> Any:
         """A new node of the graph, behind the node before; None for the first one."""
 
     @abstractmethod
-    def change(self, executable: Any, node: Any, step: NodeStep) -> None:
+    def change(self, executable: Any, node: Any, step: NodeStep | Within) -> None:
         """Gives a node of what can be launched another step of its kind."""
 
     def build(self, steps: Sequence[GraphStep]) -> int:
-        built = _Graph([], [])
+        watched = {id(step.library): step for step in steps if isinstance(step, CallStep)}
+        built = _Graph(self, self.do("create_graph"), tuple(watched.values()))
         try:
-            for _, group in groupby(steps, lambda step: isinstance(step, CallStep)):
-                some = list(group)
-                for step in some:
-                    if isinstance(step, CallStep):
-                        built.places.append((len(built.parts), 0))
-                        built.parts.append(step.work)
-                nodes = [step for step in some if not isinstance(step, CallStep)]
-                if nodes:
-                    built.places += [(len(built.parts), node) for node in range(len(nodes))]
-                    built.parts.append(self._piece(nodes))
+            for number, step in enumerate(steps):
+                node = self._captured(built, number, step) if isinstance(step, CallStep) else step
+                built.nodes.append(self.add(built.graph, built.nodes[-1] if built.nodes else None, node))
+            built.executable = self.do("instantiate_graph", built.graph)
         except BaseException:
-            self._end(built)
+            built.end()
             raise
         handle = next(self._handles)
         self._graphs[handle] = built
+        for step in built.watched:
+            step.library.captured(built)
         return handle
 
-    def _piece(self, steps: Sequence[NodeStep]) -> _Piece:
-        graph, nodes = self.do("create_graph"), list[Any]()
+    def _captured(self, graph: _Graph, number: int, step: CallStep) -> Within:
+        """The graph of what another library adds to a stream."""
+        step.library.require_ready()
+        stream = self.driver.create_stream()
+        queue = self.driver._stream(stream)
         try:
-            for step in steps:
-                nodes.append(self.add(graph, nodes[-1] if nodes else None, step))
-            executable = self.do("instantiate_graph", graph)
-        except BaseException:
-            self.do("destroy_graph", graph)
-            raise
-        return _Piece(graph, tuple(nodes), executable)
+            self.do("begin_capture", queue, self.capture_mode)
+            try:
+                step.work(stream)
+            finally:
+                found = graph.within[number] = self.do("end_capture", queue)
+        finally:
+            self.driver.destroy_stream(stream)
+        return Within(found)
 
     def change_step(self, handle: int, number: int, step: GraphStep) -> None:
-        found = self._graphs[handle]
-        at, node = found.places[number]
-        part = found.parts[at]
-        if isinstance(step, CallStep):
-            found.parts[at] = step.work
-        elif isinstance(part, _Piece):
-            self.change(part.executable, part.nodes[node], step)
+        graph = self._graphs[handle]
+        if not isinstance(step, CallStep):
+            self.change(graph.executable, graph.nodes[number], step)
+            return
+        before = graph.within[number]
+        try:
+            self.change(graph.executable, graph.nodes[number], self._captured(graph, number, step))
+        finally:
+            self.do("destroy_graph", before)
 
     def launch(self, handle: int, stream: int) -> None:
-        queue = self.driver._stream(stream)
-        for part in self._graphs[handle].parts:
-            if isinstance(part, _Piece):
-                self.do("launch_graph", part.executable, queue)
-            else:
-                self.driver.enqueue(part, stream)
+        graph = self._graphs[handle]
+        for call in graph.watched:
+            call.library.require_ready()
+        self.do("launch_graph", graph.executable, self.driver._stream(stream))
+        for call in graph.watched:
+            call.library.watch(call.what, stream)
 
     def destroy(self, handle: int) -> None:
         found = self._graphs.pop(handle, None)
         if found is not None:
-            self._end(found)
-
-    def _end(self, graph: _Graph) -> None:
-        for part in graph.parts:
-            if isinstance(part, _Piece):
-                self.do("destroy_executable", part.executable)
-                self.do("destroy_graph", part.graph)
+            found.end()
 
     def clear(self) -> None:
+        for graph in self._graphs.values():
+            graph.is_ended = True
         self._graphs.clear()
 
 
@@ -139,7 +156,7 @@ class StepByStep:
     def launch(self, handle: int, stream: int) -> None:
         for step in self._graphs[handle]:
             if isinstance(step, CallStep):
-                self.driver.enqueue(step.work, stream)
+                self.driver.enqueue(step.run, stream)
             elif isinstance(step, CopyStep):
                 self.driver.copy_on_device(step.target, step.source, step.nbytes, stream)
             elif isinstance(step, FillStep):

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from rocmkern.drivers.protocol import CallStep, CopyStep, Dims, FillStep, GraphStep, KernelStep
+from rocmkern.drivers.protocol import CallStep, CopyStep, Dims, FillStep, GraphStep, KernelStep, Library
 from rocmkern.engine.checks import STATUS_BYTES, Check, answers_at_once, copied, told
 from rocmkern.errors import GraphError, RocmkernError, together
 from rocmkern.runtime import Device, DeviceMemory, Function, Stream
@@ -84,12 +84,14 @@ class Call:
 
     device: Device
     work: Callable[[Sequence[int], int], None]
+    library: Library
+    what: str
 
     def step(self, addresses: Sequence[int]) -> CallStep:
-        return CallStep(partial(self.work, addresses))
+        return CallStep(partial(self.work, addresses), self.library, self.what)
 
     def run(self, addresses: Sequence[int], stream: int) -> None:
-        self.device.driver.enqueue(partial(self.work, addresses), stream)
+        self.device.driver.enqueue(self.step(addresses).run, stream)
 
 
 @define(eq=False)
@@ -171,9 +173,16 @@ class Capture:
         self.belong(device)
         self.filled(self._owned(address), byte, nbytes)
 
-    def call(self, device: Device, work: Callable[[Sequence[int], int], None], owned: Sequence[Owned]) -> None:
+    def call(
+        self,
+        device: Device,
+        work: Callable[[Sequence[int], int], None],
+        library: Library,
+        what: str,
+        owned: Sequence[Owned],
+    ) -> None:
         self.belong(device)
-        self._add(Call(device, work), owned)
+        self._add(Call(device, work, library, what), owned)
 
     def hold(self, value: Any) -> None:
         if isinstance(value, DeviceMemory | Foreign):

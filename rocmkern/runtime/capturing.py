@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import local
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from rocmkern.drivers.protocol import Dims
+from rocmkern.drivers.protocol import Dims, Library
 from rocmkern.errors import GraphError
 
 if TYPE_CHECKING:
@@ -44,7 +44,14 @@ class Recorder(Protocol):
     def launch(self, function: Function, packed: bytes, grid: Dims, block: Dims, shared_bytes: int) -> None: ...
     def copy(self, device: Device, target: int, source: int, nbytes: int) -> None: ...
     def fill(self, device: Device, address: int, byte: int, nbytes: int) -> None: ...
-    def call(self, device: Device, work: Callable[[Sequence[int], int], None], owned: Sequence[Owned]) -> None: ...
+    def call(
+        self,
+        device: Device,
+        work: Callable[[Sequence[int], int], None],
+        library: Library,
+        what: str,
+        owned: Sequence[Owned],
+    ) -> None: ...
     def hold(self, value: Any) -> None: ...  # memory, or what has some, that remembered work needs
     def memory(self, device: Device, nbytes: int) -> DeviceMemory: ...  # for what that work makes
     def answer(self, check: Any) -> int: ...  # the address where it answers a check

@@ -16,7 +16,7 @@ from rocmkern.distributed import Group
 from rocmkern.distributed.places import Place
 from rocmkern.distributed.rendezvous import meet
 from rocmkern.drivers import collective_library
-from rocmkern.errors import CollectiveError, CollectiveTimeout
+from rocmkern.errors import ClosedError, CollectiveError, CollectiveTimeout
 from tests import cuda_double, doubles
 from tests.distributed.jobs import free_port
 from tests.doubles import Double
@@ -113,8 +113,8 @@ def test_what_only_moves_goes_as_bytes(nccl: Double) -> None:
     ]
 
 
-def test_graphs_call_between_their_parts(nccl: Double, cuda: Double) -> None:
-    """A collective between two fills: a graph of CUDA's before it and another one behind."""
+def test_a_collective_is_a_node_of_a_graph(nccl: Double, cuda: Double) -> None:
+    """A collective between fills is captured once, as a graph within the graph; another operand is captured anew."""
     with alone() as group:
         memory, x = group.device.alloc(64), host(group, [1], rk.float32)
         with rk.Graph() as graph:
@@ -127,9 +127,48 @@ def test_graphs_call_between_their_parts(nccl: Double, cuda: Double) -> None:
             nccl.reset()
             graph.launch()
             graph.launch()
-            assert nccl.log() == ["ncclAllReduce 1 type 7 op 0 stream 0"] * 2
-            assert len(cuda.log("cuGraphLaunch")) == 4
-            assert len(cuda.log("cuGraphCreate")) == 2
+            assert nccl.log() == ["ncclAllReduce 1 type 7 op 0 stream 1"]
+            assert cuda.log("cuStreamBeginCapture") == ["cuStreamBeginCapture stream 1 mode 1"]
+            assert [line.split()[:2] for line in cuda.log("node")] == [
+                ["node", "fill"], ["node", "fill"], ["node", "graph"], ["node", "fill"],
+            ] * 2  # fmt: skip
+            graph.bind(x, host(group, [2], rk.float32))
+            graph.launch()
+            assert nccl.log() == ["ncclAllReduce 1 type 7 op 0 stream 1"] * 2
+            assert len(cuda.log("cuGraphLaunch")) == 3
+
+
+def test_a_graph_ends_before_its_communicator(nccl: Double, cuda: Double) -> None:
+    """NCCL's destruction waits for graphs that have its work, so they go first; a launch says that."""
+    with alone() as group:
+        x, graph = host(group, [1], rk.float32), rk.Graph()
+        with graph.capture():
+            distributed.all_reduce(x, out=x, group=group)
+        graph.launch()
+        cuda.reset()
+        group.close()
+        assert len(cuda.log("cuGraphExecDestroy")) == 1
+        assert len(cuda.log("cuGraphDestroy")) == 2
+        with pytest.raises(ClosedError, match="group of 1: it is closed; make another, and capture its graphs anew"):
+            graph.launch()
+        graph.close()
+        assert len(cuda.log("cuGraphExecDestroy")) == 1
+
+
+def test_a_graph_of_a_failed_group_says_why(nccl: Double, cuda: Double) -> None:
+    """Its kernels would run in memory that the library gave back."""
+    with alone(timeout=0.1) as group:
+        x, graph = host(group, [1], rk.float32), rk.Graph()
+        with graph.capture():
+            distributed.all_reduce(x, out=x, group=group)
+        cuda.events_ready(False)
+        graph.launch()
+        assert aborted(nccl)
+        cuda.events_ready(True)
+        cuda.reset()
+        with pytest.raises(CollectiveTimeout, match="all_reduce: the others did not come"):
+            graph.launch()
+        assert cuda.log("cuGraphLaunch") == []
 
 
 def test_a_refused_call_tells_what_the_library_says(nccl: Double) -> None:

@@ -87,6 +87,7 @@ def test_a_peer_copy_is_ordered_with_both_devices(kind: str, present: Any, call:
     """It waits for the source's work, and the source's later work for it; the host waits for neither."""
     with present() as double:
         x, other = rk.asarray(np.arange(4, dtype=np.int32), device=f"{kind}:0"), rk.Device(f"{kind}:1")
+        x.to(other)
         double.reset()
         x.to(other)
         lines = [
@@ -94,6 +95,25 @@ def test_a_peer_copy_is_ordered_with_both_devices(kind: str, present: Any, call:
         ]
         record, wait = (next(line for line in lines if part in line) for part in ("EventRecord", "StreamWaitEvent"))
         assert lines == [record, wait, call, record, wait]
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "present", "call"),
+    [
+        ("hip", hip_double.present, "hipDeviceEnablePeerAccess"),
+        ("cuda", cuda_double.present, "cuCtxEnablePeerAccess"),
+    ],
+)
+def test_peers_may_use_each_others_memory(kind: str, present: Any, call: str, is_refused: bool) -> None:
+    """Both are told so once, before the first copy; without a link between them it goes all the same."""
+    with present() as double:
+        x, other = rk.asarray(np.arange(4, dtype=np.int32), device=f"{kind}:0"), rk.Device(f"{kind}:1")
+        if is_refused:
+            double.fail(call, 217)
+        moved = x.to(other).to(x.device)
+        assert double.log(call) == [f"{call} device 1 to 0"] * (not is_refused) + [f"{call} device 0 to 1"]
+        np.testing.assert_array_equal(moved.numpy(), np.arange(4))
 
 
 def test_memory_is_copied_on_a_stream_of_the_target() -> None:
