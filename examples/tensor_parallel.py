@@ -4,7 +4,8 @@
 
 The query, key, value, gate and up matrices are split by rows, attention heads with them; the output and down matrices
 by columns, so that each process has a part of every sum, and one all-reduce after each of the two makes it whole.
-Tokens are chosen on the device and a step is a graph, so the host only launches. The weights are random: a file of any
+Matrices of one operand lie one below the other and are one product. Tokens are chosen on the device and a step is a
+graph with the all-reduces in it, so the host only launches. The weights are random: a file of any
 size can be made where it is used.
 """
 
@@ -26,10 +27,16 @@ import numpy as np
 
 import rocmkern as rk
 
-BY_ROWS, BY_COLUMNS = ("attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up"), ("attn_output", "ffn_down")
+PRODUCTS = {  # the matrices of each, and the axis by which they are split
+    "qkv": (("attn_q", "attn_k", "attn_v"), 0),
+    "attn_output": (("attn_output",), 1),
+    "gate_up": (("ffn_gate", "ffn_up"), 0),
+    "ffn_down": (("ffn_down",), 1),
+}
 BLOCK = 32  # values of q8_0, with a scale of 2 bytes before them
 CONTEXT = 64
 Sum = Callable[[rk.Tensor], rk.Tensor]
+Turn = tuple[rk.Tensor, rk.Tensor]  # cosines and sines of the present place, for rotary embedding (Su et al. 2021)
 
 
 def write_model(path: Path, hidden: int, layers: int, ffn: int, vocabulary: int) -> None:
@@ -57,17 +64,16 @@ def write_model(path: Path, hidden: int, layers: int, ffn: int, vocabulary: int)
     writer.close()
 
 
-def part_of(tensor: Any, axis: int, rank: int, size: int, device: rk.Device) -> rk.QTensor:
-    """A process's rows (axis 0) or columns (axis 1) of a matrix in blocks."""
-    rows, columns = tensor.shape
-    blocks = tensor.data.reshape(rows, columns // BLOCK, -1)
-    if axis == 0:
-        rows //= size
-        blocks = blocks[rank * rows : (rank + 1) * rows]
-    else:
-        columns //= size
-        blocks = blocks[:, rank * (columns // BLOCK) : (rank + 1) * (columns // BLOCK)]
-    return rk.from_blocks(np.ascontiguousarray(blocks).reshape(-1), tensor.kind, (rows, columns), device)
+def part_of(tensors: list[Any], axis: int, rank: int, size: int, device: rk.Device) -> rk.QTensor:
+    """A process's rows (axis 0) or columns (axis 1) of matrices in blocks, one below the other."""
+    parts = []
+    for tensor in tensors:
+        rows, columns = tensor.shape
+        blocks = tensor.data.reshape(rows, columns // BLOCK, -1)
+        parts.append(np.array_split(blocks, size, axis=axis)[rank])
+    together = np.concatenate(parts)
+    shape = together.shape[0], together.shape[1] * BLOCK
+    return rk.from_blocks(together.reshape(-1), tensors[0].kind, shape, device)
 
 
 class Llama:
@@ -83,12 +89,13 @@ class Llama:
         self.embedding = embedding
         self.head = embedding.shape[1] // heads
         self.matrices = {
-            f"{layer}.{name}": part_of(file[f"blk.{layer}.{name}.weight"], axis, rank, size, device)
+            f"{layer}.{product}": part_of(
+                [file[f"blk.{layer}.{name}.weight"] for name in names], axis, rank, size, device
+            )
             for layer in range(layers)
-            for axis, names in enumerate((BY_ROWS, BY_COLUMNS))
-            for name in names
+            for product, (names, axis) in PRODUCTS.items()
         }
-        self.output = part_of(file["output.weight"], 0, 0, 1, device)
+        self.output = part_of([file["output.weight"]], 0, 0, 1, device)
         half = self.head // 2
         angles = np.arange(CONTEXT)[:, None] * 10000.0 ** (-np.arange(half) / half)
         self.cos, self.sin = (rk.asarray(f(angles).astype(np.float32), device=device) for f in (np.cos, np.sin))
@@ -100,29 +107,23 @@ class Llama:
         self.text = rk.zeros((CONTEXT,), dtype=rk.int64, device=device)
         self.logits = rk.zeros((1, self.embedding.shape[0]), device=device)
 
-    def turned(self, x: rk.Tensor) -> rk.Tensor:
-        """Heads with the present place in them, by rotary embedding (Su et al. 2021)."""
-        return rk.rope(x[None], rk.embedding(self.cos, self.place), rk.embedding(self.sin, self.place))[0]
-
-    def attention(self, layer: int, x: rk.Tensor) -> rk.Tensor:
-        query, key, value = (
-            self.matrices[f"{layer}.attn_{name}"].matmul(x).reshape(self.heads, 1, self.head) for name in "qkv"
-        )
-        here = (self.places == self.place)[:, None]
-        for cache, new in ((self.keys[layer], self.turned(key)), (self.values[layer], value)):
-            cache[...] = rk.where(here, new, cache)
-        seen = self.places <= self.place
-        mixed = rk.scaled_dot_product_attention(self.turned(query), self.keys[layer], self.values[layer], seen)
+    def attention(self, layer: int, x: rk.Tensor, turn: Turn, seen: rk.Tensor) -> rk.Tensor:
+        qkv = self.matrices[f"{layer}.qkv"].matmul(x).reshape(3 * self.heads, 1, self.head)
+        query_key = rk.rope(qkv[None, : 2 * self.heads], *turn)[0]
+        self.keys[layer][:, self.place] = query_key[self.heads :]
+        self.values[layer][:, self.place] = qkv[2 * self.heads :]
+        mixed = rk.scaled_dot_product_attention(query_key[: self.heads], self.keys[layer], self.values[layer], seen)
         return self.sum_up(self.matrices[f"{layer}.attn_output"].matmul(mixed.reshape(1, self.heads * self.head)))
 
     def step(self) -> None:
         """Chooses the next token of the text, and goes one place on."""
-        x = rk.embedding(self.embedding, self.token)
+        x, seen = rk.embedding(self.embedding, self.token), self.places <= self.place
+        turn = rk.embedding(self.cos, self.place), rk.embedding(self.sin, self.place)
         for layer in range(self.layers):
-            x = x + self.attention(layer, rk.rms_norm(x))
-            h = rk.rms_norm(x)
-            gate, up = (self.matrices[f"{layer}.ffn_{name}"].matmul(h) for name in ("gate", "up"))
-            x = x + self.sum_up(self.matrices[f"{layer}.ffn_down"].matmul(rk.silu(gate) * up))
+            x = x + self.attention(layer, rk.rms_norm(x), turn, seen)
+            gate_up = self.matrices[f"{layer}.gate_up"].matmul(rk.rms_norm(x))
+            ffn = gate_up.shape[1] // 2
+            x = x + self.sum_up(self.matrices[f"{layer}.ffn_down"].matmul(rk.silu(gate_up[:, :ffn]) * gate_up[:, ffn:]))
         self.logits[...] = self.output.matmul(rk.rms_norm(x))
         self.token[...] = rk.argmax(self.logits, axis=-1)
         self.text[...] = rk.where(self.places == self.place, self.token, self.text)
