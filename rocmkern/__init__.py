@@ -81,7 +81,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kernels.cache": ("KernelCache", "get_kernel"),
     "runtime": (
         "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory", "Stream",
-        "Trace", "check", "default_device", "devices", "profile",
+        "Trace", "check", "default_device", "devices", "profile", "save_reproducer",
     ),
     "numpy_calls": ("HostFallback", "numpy_fallback"),
     "ops.arranged": ("argwhere", "diag", "hstack", "sliding_window_view", "unravel_index", "vstack"),

@@ -148,6 +148,10 @@ class GgufError(RocmkernError, ValueError):
     """A file is no GGUF file that can be read: truncated, corrupt, or with tensors of a kind unknown here."""
 
 
+class ReproducerError(RocmkernError, ValueError):
+    """A file is no saved launch that can be read, or a launch is too much for one."""
+
+
 class TensorNotFound(RocmkernError, KeyError):
     """A file has no tensor of that name."""
 

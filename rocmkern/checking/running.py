@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final, overload
+from typing import TYPE_CHECKING, Final, overload
 
 from attrs import define, evolve, field, frozen
 
@@ -18,6 +18,10 @@ from rocmkern.emulator.faults import Copied, Fault, Other
 from rocmkern.emulator.isa.text import instruction_text
 from rocmkern.errors import ConfigError, UnsupportedInstruction
 from rocmkern.locks import Lock
+
+if TYPE_CHECKING:
+    from rocmkern.emulator.machine import Entry, Machine
+    from rocmkern.emulator.space import Start
 
 LISTED: Final = 3  # instructions ahead of one that has no source line, and behind it
 GROUPS: Final = {
@@ -121,6 +125,9 @@ class Findings(Sequence[Finding]):
         unknown = sorted(set(self.only) - known)
         if unknown:
             raise ConfigError(f"check: nothing is called {unknown[0]!r}; there is {', '.join(sorted(known))}")
+
+    def launching(self, machine: Machine, entry: Entry, start: Start, arguments: bytes) -> None:
+        """Nothing is found before a launch."""
 
     def launched(self, faults: Iterable[Fault], left_out: int, is_checked: bool) -> None:
         """Take a launch's faults."""

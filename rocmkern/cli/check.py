@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rocmkern.targets import strip_features
 @click.option("--suppressions", type=click.Path(exists=True, dir_okay=False), help="A file of findings to leave out.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--sarif", type=OutputFile(), help="Write SARIF, for code review sites.")
+@click.option("--save", type=OutputFile(), help="Write the first launch with an error, for `rocmkern replay`.")
 @click.option("--target", default="gfx942", show_default=True, help="The emulated device.")
 @program_options
 @click.pass_context
@@ -31,6 +33,7 @@ def check(
     suppressions: str | None,
     as_json: bool,
     sarif: Path | None,
+    save: Path | None,
     target: str,
     **program: Any,
 ) -> None:
@@ -45,9 +48,11 @@ def check(
     """
     from rocmkern.checking import report
     from rocmkern.runtime.checks import check as checking
+    from rocmkern.runtime.replays import save_reproducer
 
     device = f"emulator:{strip_features(target)}"
-    with checking(only=only, suppressions=suppressions) as findings, drivers.checked():
+    saving = save_reproducer(save) if save is not None else nullcontext()
+    with checking(only=only, suppressions=suppressions) as findings, saving, drivers.checked():
         failed = start(device, **program)
     if sarif is not None:
         sarif.write_text(json.dumps(report.as_sarif(findings), indent=2), "utf-8")

@@ -243,6 +243,16 @@ class Arena:
         for watcher in self.watchers:
             watcher.sealed(address, nbytes)
 
+    def owner(self, address: int) -> tuple[int, int, bool] | None:
+        """The allocation that an address lies in or in the gap behind: its start, its bytes, whether it was freed."""
+        sizes, freed = self._sizes.copy(), list(self._freed)
+        starts = sorted(sizes)
+        live, gone = bisect_right(starts, address), bisect_right(freed, (address, self.capacity))
+        found = [(start, sizes[start], False) for start in starts[max(live - 1, 0) : live]]
+        found += [(start, nbytes, True) for start, nbytes in freed[max(gone - 1, 0) : gone]]
+        start, nbytes, is_freed = max(found, default=(0, 0, False))
+        return (start, nbytes, is_freed) if start and address < start + self._room(nbytes) else None
+
     def _named(self, start: int, size: int) -> str:
         """An allocation, and where it was made if that is known."""
         maker = self._makers.get(start)

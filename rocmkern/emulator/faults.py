@@ -37,7 +37,9 @@ from rocmkern.emulator.wave import field as wave_field
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rocmkern.emulator.machine import Entry, Machine
     from rocmkern.emulator.program import Program
+    from rocmkern.emulator.space import Start
 
 # A log: a lock, how many entries it has, how many faults found no room; which launch it is of, a clock for orders
 # between workgroups, and where it says when each of these last released and acquired; then the entries.
@@ -127,6 +129,10 @@ class Copied:
 
 class Collector(Protocol):
     """Who wants to know of all faults."""
+
+    def launching(self, machine: Machine, entry: Entry, start: Start, arguments: bytes) -> None:
+        """A launch is about to begin."""
+        ...
 
     def launched(self, faults: Sequence[Fault], left_out: int, is_checked: bool) -> None:
         """A launch has ended with these; of some more there is no entry."""

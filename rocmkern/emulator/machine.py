@@ -124,7 +124,8 @@ class Loaded:
         module = self._watched.get(observers)
         if module is None:
             one = self.program
-            more = Program(one.code, one.isa, one.arena, one.library, one.compiles, observers, one)
+            compiles = one.compiles and not observers.look_at_registers
+            more = Program(one.code, one.isa, one.arena, one.library, compiles, observers, one)
             module = self._watched.setdefault(observers, Loaded(more))
         return module._entries.get(name) or module._entries.setdefault(name, module.kernel(name))
 
@@ -267,8 +268,9 @@ class Machine:
 
     def _run_to_end(self, entry: Entry, start: Start, block: bytes) -> None:
         warn_of_failures()
+        log = self._log(entry, start, block) if COLLECTORS else None
         space, heat = self._take_space(len(block)), start.heat
-        is_compiled, log = bool(heat.entries), Log(start.plan.groups) if COLLECTORS else None
+        is_compiled = bool(heat.entries)
         try:
             space.lay(start, block, COMPILED_FUEL if is_compiled else FUEL)
             space.note_in(log)
@@ -287,6 +289,12 @@ class Machine:
                     log.tell(self.teller(entry, start))
             finally:
                 self._return_space(space, start)
+
+    def _log(self, entry: Entry, start: Start, block: bytes) -> Log:
+        """Tell those who collect faults of a launch, and where they are to be noted."""
+        for collector in tuple(COLLECTORS):
+            collector.launching(self, entry, start, block)
+        return Log(start.plan.groups)
 
     def teller(self, entry: Entry, start: Start) -> Teller:
         """What makes words of the faults of a launch."""

@@ -7,11 +7,12 @@ from rocmkern.runtime.function import Function
 from rocmkern.runtime.memory import DeviceMemory, PinnedMemory, Pointer
 from rocmkern.runtime.module import Module
 from rocmkern.runtime.profiles import profile
+from rocmkern.runtime.replays import save_reproducer
 from rocmkern.runtime.stream import Event, Stream
 from rocmkern.runtime.trace import KernelTime, Trace
 
 __all__ = [
     "Device", "DeviceMemory", "Dim3", "Event", "Function", "KernelTime", "Module", "PinnedMemory",
     "Pointer", "Stream", "Trace",
-    "check", "default_device", "devices", "profile",
+    "check", "default_device", "devices", "profile", "save_reproducer",
 ]  # fmt: skip

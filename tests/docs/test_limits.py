@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import struct
 import tracemalloc
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import msgpack
 import pytest
 
 from rocmkern import codeobject
+from rocmkern.checking.reproducer import MAGIC
+from rocmkern.checking.reproducer import read as read_reproducer
 from rocmkern.codeobject import metadata
 from rocmkern.codeobject.ptx import read_ptx
 from rocmkern.disk_cache import limit_bytes
@@ -28,6 +32,7 @@ PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 ROW: Final = re.compile(r"^\| ([^|]+?) \| (\d+)(?: (\w+)(?: letters)?)? \|", re.M)
 UNITS: Final = {"": 1, "letters": 1, "s": 1, "KiB": 1 << 10, "Mi": 1 << 20, "MiB": 1 << 20}
 BEYOND: Final = re.compile(r"are the most|has more than|more than the largest")
+SAVED_HEAD_BYTES: Final = 37  # with its length, of a launch with one block
 GRAIN: Final = 64  # bytes, by which what Python's objects take is not counted to the last one
 DEAR: Final = "\n", "\r", "a,b,c,d\n", "ab\n"  # what is dear to read, letter by letter
 
@@ -78,6 +83,17 @@ def named(path: Path, letters: int) -> None:
     read_table(path)
 
 
+def saved(path: Path, head: bytes) -> None:
+    path.write_bytes(MAGIC + zlib.compress(struct.pack("<I", len(head)) + head))
+    read_reproducer(path)
+
+
+def saved_blocks(path: Path, count: int, nbytes: int = 0) -> None:
+    block = [nbytes, False, []]
+    ones = [1, 1, 1]
+    saved(path, msgpack.packb(["gfx942", "k", ones, ones, 0, b"", "", 0, [block] * count, []]))
+
+
 PROBES: Final[dict[str, Callable[[Path, int], object]]] = {
     "memory of a code object beyond its file's size": memory,
     "a compressed bundle, unpacked, beyond its file's size": unpacked,
@@ -87,6 +103,11 @@ PROBES: Final[dict[str, Callable[[Path, int], object]]] = {
     "scratch of a thread, by its metadata": with_metadata(".private_segment_fixed_size"),
     "arguments of a kernel, by its metadata": with_metadata(".kernarg_segment_size"),
     "parameters of a PTX kernel": lambda path, n: read_ptx(PTX + b".entry a(.param .b8 x[%d]) {" % n),
+    "a saved launch, unpacked, with the memory that it asks for": lambda path, n: saved_blocks(
+        path, 1, n - SAVED_HEAD_BYTES
+    ),
+    "the head of a saved launch": lambda path, n: saved(path, bytes(n)),
+    "allocations of a saved launch": saved_blocks,
     "tensors of a GGUF file": lambda path, n: gguf(path, n, 0),
     "entries of a GGUF file's metadata": lambda path, n: gguf(path, 0, n),
     "a GGUF file's metadata beyond its size in the file, as Python's objects": gguf_memory,

@@ -24,7 +24,7 @@ LIBRARY: Final = str(Path(rk.__file__).parent)
 SPACES: Final = {"": rk, "linalg.": rk.linalg, "fft.": rk.fft, "random.": rk.random}
 # They set what outlives a call, write files, or are for `with`.
 LEFT_OUT: Final = frozenset(
-    ("check", "compile", "jit_kernels", "load", "load_gguf", "profile", "save", "savez", "use_tuned")
+    ("check", "compile", "jit_kernels", "load", "load_gguf", "profile", "save", "save_reproducer", "savez", "use_tuned")
 )
 SHAPES: Final = ((), (0,), (3,), (2, 3), (3, 3), (1, 3), (2, 2, 2), (0, 3), (5, 1))
 DTYPES: Final = (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from attrs import define, field, frozen
+from numpy.typing import NDArray
 
 from rocmkern.emulator.arena import address_of, reserve
 from rocmkern.emulator.ir import Value
@@ -105,9 +106,13 @@ class Bytes(Records):
     def written(self, address: int, nbytes: int) -> None:
         self._mark(address, nbytes, ALLOCATED | WRITTEN)
 
-    def unwritten(self, address: int, nbytes: int) -> tuple[int, int] | None:
+    def states(self, address: int, nbytes: int) -> NDArray[np.bool_]:
         states = np.frombuffer(self._states, np.uint8, nbytes, address - self.base)
-        missing = np.flatnonzero(states & WRITTEN == 0)
+        written: NDArray[np.bool_] = states & WRITTEN != 0
+        return written
+
+    def unwritten(self, address: int, nbytes: int) -> tuple[int, int] | None:
+        missing = np.flatnonzero(~self.states(address, nbytes))
         return (missing.size, int(missing[0])) if missing.size else None
 
     def sealed(self, address: int, nbytes: int) -> None:

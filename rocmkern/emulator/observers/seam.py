@@ -24,7 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+import numpy as np
 from attrs import define, evolve, frozen
+from numpy.typing import NDArray
 
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.addresses import Space
@@ -147,6 +149,7 @@ class Observer:
 
     name: ClassVar[str]  # of letters; names the code that it has part in
     apart: ClassVar[bool] = False  # allocations have gaps between them, and no address is used twice
+    looks_at_registers: ClassVar[bool] = False  # which only tier 0 has in memory between two instructions
     reasons: ClassVar[Mapping[int, Reason]] = {}  # for which it reports
 
     @property
@@ -213,6 +216,10 @@ class Records:
         """How many of these bytes nothing wrote, and the first of them; None where there is none, or nobody knows."""
         return None
 
+    def states(self, address: int, nbytes: int) -> NDArray[np.bool_] | None:
+        """Which of these bytes were written; None where nobody knows."""
+        return None
+
     def sealed(self, address: int, nbytes: int) -> None:
         """A module's instructions and constants lie there: nobody may write there from now on."""
 
@@ -228,6 +235,11 @@ class Observers:
 
     def __bool__(self) -> bool:
         return bool(self.those)
+
+    @property
+    def look_at_registers(self) -> bool:
+        """Whether one does, so that nothing may be compiled by tier 1."""
+        return any(observer.looks_at_registers for observer in self.those)
 
     @property
     def suffix(self) -> str:

@@ -1,0 +1,75 @@
+"""`rocmkern replay`: a launch that was saved to a file, run again, checked, traced or made small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rocmkern.cli.output import OutputFile, console, table
+from rocmkern.errors import ConfigError
+from rocmkern.targets import strip_features
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--device", help="Where to run it: `hip:0`, or the emulated one that it was saved on.")
+@click.option("--check", "is_checked", is_flag=True, help="Tell what it does wrong, on an emulated device.")
+@click.option("--shrink", "smaller", type=OutputFile(), metavar="FILE", help="Write the smallest one with its fault.")
+@click.option("--trace", "traced", metavar="wg=N,wave=N[,lane=N]", help="Print what one wave does, or one lane.")
+@click.pass_context
+def replay(
+    context: click.Context,
+    path: Path,
+    device: str | None,
+    is_checked: bool,
+    smaller: Path | None,
+    traced: str | None,
+) -> None:
+    """Run a launch again that `rk.save_reproducer` or `rocmkern check --save` wrote to FILE.
+
+    \b
+    Example:
+      rocmkern replay bug.rkz --check
+      rocmkern replay bug.rkz --shrink small.rkz
+      rocmkern replay small.rkz --trace wg=0,wave=1
+    """
+    from rocmkern.checking import report, reproducer
+    from rocmkern.runtime import Device
+    from rocmkern.runtime.replays import Replay, checked_errors
+    from rocmkern.runtime.shrinking import shrink
+    from rocmkern.runtime.traces import place, trace
+
+    saved, out = reproducer.read(path), console()
+    emulated = f"emulator:{strip_features(saved.target)}"
+    if (is_checked or smaller or traced) and device is not None and not device.startswith("emulator"):
+        raise ConfigError(f"replay: {device} neither checks nor traces; leave --device out for that")
+    if smaller is not None:
+        less = shrink(saved, Device(device or emulated, checked=True))
+        less.write(smaller)
+        out.print(f"{_size(saved)} → {_size(less)}", highlight=False)
+        saved = less
+    if traced is not None:
+        for line in trace(saved, place(traced), Device(device or emulated)):
+            click.echo(line)
+    if is_checked:
+        on = Device(device or emulated, checked=True)
+        errors = checked_errors(Replay(on, saved.code), saved)
+        for one in errors:
+            out.print("\n".join(report.lines(one)), markup=False, highlight=False, soft_wrap=True)
+        out.print(f"{len(errors) or 'no'} error{'s' * (len(errors) != 1)}", highlight=False)
+        if errors:
+            context.exit(1)
+    elif smaller is None and traced is None:
+        on = Device(device or emulated)
+        results = Replay(on, saved.code).run(saved).results()
+        rows = [(n, one.nbytes, one.changed, f"{one.checksum:08x}") for n, one in enumerate(results)]
+        out.print(table(f"{saved.kernel} on {on.name}", ("block", "bytes", "changed", "CRC-32 after"), rows))
+
+
+def _size(saved: object) -> str:
+    from rocmkern.checking.reproducer import Reproducer
+
+    assert isinstance(saved, Reproducer)
+    nbytes = sum(block.nbytes for block in saved.blocks)
+    return f"{saved.kernel}: grid {saved.grid}, block {saved.block}, {nbytes:,} bytes in {len(saved.blocks)} blocks"
