@@ -9,7 +9,7 @@ import rocmkern
 
 LAYERS = (
     ("cli", "pytest_plugin"),
-    ("dask", "hip_on_cpu", "models", "specialize", "tuning"),
+    ("dask", "hip_on_cpu", "models", "specialize", "tuning", "verifying"),
     ("build",),
     ("quant", "packages"),
     ("distributed", "fft", "linalg", "random"),

@@ -17,6 +17,7 @@ _COMMANDS: Final = {
     "info": "info", "inspect": "inspect", "gen-kernels": "gen_kernels", "kernels": "kernels",
     "lint-code": "lint_code", "lint-waves": "lint_waves", "package": "package", "profile": "profile",
     "replay": "replay", "run": "run", "run-hip": "run_hip", "search": "embed", "tune": "tune",
+    "verify": "verify",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from rocmkern.dtypes import DType
 from rocmkern.kernels.families.reduce import output
+from rocmkern.verifying.case import spacing as ulp
 
 Array = npt.NDArray[Any]
 EXACT: Final = ("min", "max", "argmin", "argmax", "any", "all")
@@ -17,16 +18,6 @@ EXACT: Final = ("min", "max", "argmin", "argmax", "any", "all")
 def wide(x: Array, t: DType) -> Array:
     """`x` in a type that its dtype's arithmetic can be checked in."""
     return x.astype(np.longdouble) if t.is_float else x
-
-
-def ulp(values: Array, t: DType) -> Array:
-    """The spacing of `t` at each value, at least that of its smallest normal number."""
-    mantissa = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[t.short]
-    smallest = {"f16": -14, "bf16": -126, "f32": -126, "f64": -1022}[t.short]
-    with np.errstate(all="ignore"):
-        _, exponent = np.frexp(values)
-        spacing: Array = np.ldexp(np.longdouble(1), np.maximum(exponent - 1, smallest) - mantissa)
-    return spacing
 
 
 def epsilon(t: DType) -> float:

@@ -16,8 +16,8 @@ from rocmkern.dtypes import DType
 from rocmkern.kernels import plans_conv
 from rocmkern.kernels.families.conv import FLOATS, NUMBERS, SHIPPED, TILED
 from rocmkern.runtime import Device
-from tests.kernels import conv_reference as reference
-from tests.kernels.conv_reference import Geometry
+from rocmkern.verifying import convolutions as reference
+from rocmkern.verifying.convolutions import Geometry
 from tests.kernels.launching import layout, run
 from tests.kernels.reduce_reference import epsilon, ulp
 

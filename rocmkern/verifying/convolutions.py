@@ -78,7 +78,7 @@ def convolve_transposed(x: Array, kernel: Array, g: Geometry, out: Pair) -> Arra
     return np.concatenate(parts, axis=1)
 
 
-def windows(x: Array, kernel: Pair, stride: Pair) -> Array:
+def windows(x: Array, kernel: Pair, stride: Pair) -> Any:
     """(b, c, out_h, out_w, k_h * k_w)."""
     g = Geometry(stride)
     out = g.out((x.shape[2], x.shape[3]), kernel)
@@ -91,7 +91,7 @@ def nearest(x: Array, out: Pair) -> Array:
     return x[:, :, y][..., left]
 
 
-def bilinear(x: Array, out: Pair, align_corners: bool, factors: tuple[float | None, float | None]) -> Array:
+def bilinear(x: Array, out: Pair, align_corners: bool, factors: tuple[float | None, float | None]) -> Any:
     """torch's interpolation, in f64."""
 
     def axis(n: int, m: int, factor: float | None) -> tuple[Array, Array, Array]:
