@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import inspect
-import re
+import os
+import tempfile
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import reference_entries as entries
 
 import rocmkern as rk
 from rocmkern import methods as tensor_methods
 from rocmkern.ops.elementwise import ROWS
 
-TARGET = Path(__file__).parent.parent / "docs" / "functions.md"
+TARGET = entries.ROOT / "docs" / "functions.md"
+EXAMPLES = Path(__file__).with_name("function_examples.txt")
+OPERANDS = """\
+x = rk.asarray([-1.5, 0.25, 2.0])
+u = rk.asarray([0.25, 0.5, 1.0])
+n = rk.asarray([5, 3, 12])
+m = rk.asarray([[1.0, 2.0], [3.0, 4.0]])
+t = rk.asarray([True, False, True])
+z = rk.asarray([1 + 2j, 3j])
+g = rk.asarray([1.0, rk.nan, 3.0])
+"""
 CHAPTERS = {
     "creation": "Creation",
     "manipulation": "Shapes",
@@ -61,7 +77,7 @@ TAKES = {
     "logical": "The truth of any dtype; gives bool.",
     "any": "Any dtype; gives bool.",
 }
-HEAD = """\
+HEAD = f"""\
 # Tensor functions
 
 Rendered by `python scripts/render_functions.py` from the docstrings. Operands broadcast and promote as
@@ -71,16 +87,53 @@ axis is a `ValueError`, a wrong dtype a `TypeError`, an index outside its axis a
 In signatures `Operand` is a tensor or a number, Python's or NumPy's; `Scalar` a Python number; `Axes` one axis,
 several, or None for all; `Shares` a number, several, or an array of them; `ShapeLike` a length or several;
 `DeviceLike` a `Device`, its name, or None for the default.
+
+Examples are evaluated as this page is made, on the emulator, and shown to four digits and without the device. They
+begin with
+
+```python
+import numpy as np
+
+import rocmkern as rk
+
+{OPERANDS.rstrip()}
+```
 """
+
+
+@cache
+def examples() -> dict[str, str]:
+    """Each function's example, as a session of Python shows it with its result."""
+    device = "emulator:gfx942"
+    names: dict[str, Any] = {"rk": rk, "np": np}
+    shown, folder = {}, Path.cwd()
+    before = os.environ.get("ROCMKERN_DEVICE")
+    os.environ["ROCMKERN_DEVICE"] = device
+    try:
+        with np.printoptions(precision=4, suppress=True), tempfile.TemporaryDirectory() as scratch:
+            os.chdir(scratch)
+            exec(OPERANDS, names)
+            for line in EXAMPLES.read_text("utf-8").splitlines()[1:]:
+                name, _, expression = line.partition(": ")
+                result = eval(expression, names)
+                text = "" if result is None else f"\n{result!r}".replace(f", device={device}", "")
+                shown[name] = f"```pycon\n>>> {expression}{text}\n```"
+    finally:
+        os.chdir(folder)
+        if before is None:
+            del os.environ["ROCMKERN_DEVICE"]
+        else:
+            os.environ["ROCMKERN_DEVICE"] = before
+    return shown
 
 
 def entry(name: str) -> str:
     function = attrgetter(name)(rk)
-    signature = str(inspect.signature(function)).replace("'", "").partition(" -> ")[0]
     doc = inspect.getdoc(function) or ""
     takes = f" {TAKES[ROWS[name].accepts]}" if name in ROWS else ""
     takes += " Complex numbers too." if name in ROWS and ROWS[name].of_complex else ""
-    return f"### {name}\n\n`{name}{signature}`\n\n{doc}{takes}\n"
+    source = f"Source: {entries.source(function)}"
+    return f"### {name}\n\n`{name}{entries.signature(function)}`\n\n{doc}{takes}\n\n{examples()[name]}\n\n{source}\n"
 
 
 def own_functions(extension: str) -> list[str]:
@@ -89,28 +142,15 @@ def own_functions(extension: str) -> list[str]:
     return [n for n in namespace.__all__ if inspect.isfunction(getattr(namespace, n)) and n not in rk.__all__]
 
 
-def methods(kind: type, names: list[str]) -> list[str]:
-    """A line for each method, in the order of the names."""
-    lines = []
-    for name in names:
-        method = vars(kind)[name]
-        shown = "" if isinstance(method, property) else str(inspect.signature(method)).partition(" -> ")[0]
-        shown = re.sub(r"\((self|x: Tensor)(, |(?=\)))", "(", shown.replace("'", ""))
-        doc = (inspect.getdoc(method) or "").replace("\n\n", " ").replace("\n", " ")
-        lines.append(f"- `{name}{shown}`: {doc}")
-    return lines
-
-
 def of_tensor() -> list[str]:
     """What a tensor has beside operators and the standard's attributes."""
-    return methods(
-        rk.Tensor, [n for n, f in vars(tensor_methods).items() if inspect.isfunction(f) and n in vars(rk.Tensor)]
-    )
+    names = [n for n, f in vars(tensor_methods).items() if inspect.isfunction(f) and n in vars(rk.Tensor)]
+    return entries.methods(rk.Tensor, names)
 
 
 def of_generator() -> list[str]:
     generator = rk.random.Generator
-    return methods(generator, [n for n, f in vars(generator).items() if inspect.isfunction(f) and n[0] != "_"])
+    return entries.methods(generator, [n for n, f in vars(generator).items() if inspect.isfunction(f) and n[0] != "_"])
 
 
 def render() -> str:
@@ -127,4 +167,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(render())
+    TARGET.write_text(render(), "utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _record_launches() -> Iterator[None]:
     submit = Function.submit
 
+    @wraps(submit)  # so that the page of the reference has its own signature
     def recorded(self: Function, *args: Any) -> None:
         _executed.add((self.module.code_object.target, self.name))
         submit(self, *args)

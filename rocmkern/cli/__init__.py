@@ -10,6 +10,8 @@ import click
 from rocmkern.errors import RocmkernError
 from rocmkern.near import near
 
+INTERRUPTED: Final = 130  # as a shell has it: 128 and the number of the signal
+
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
     "bench": "bench", "build": "build", "cache": "cache", "check": "check", "compile": "compile", "demo": "demo",
@@ -42,6 +44,9 @@ class _Commands(click.Group):
             raise
         except (RocmkernError, OSError) as error:
             raise click.ClickException(str(error)) from None
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

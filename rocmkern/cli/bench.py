@@ -10,13 +10,14 @@ import click
 from attrs import asdict, frozen
 from rich.console import Console
 
-from rocmkern.cli.output import OutputFile, console, json_option, print_json, table
+from rocmkern.cli.output import OutputFile, console, json_option, print_json
 
 if TYPE_CHECKING:
     from rocmkern.cli.bench_libraries import Library, Operation
 
 _SIZE_EMULATED: Final = 1 << 20
 _SIZE_ON_GPU: Final = 1 << 24  # beyond the caches
+_WIDTHS: Final = 12, 26, 10, 12  # of the first columns
 _COLOURS: Final = {"numpy": "#2a7", "torch": "#c74", "cupy": "#57b"}
 
 
@@ -124,26 +125,39 @@ def bench(
     if unknown:
         names = ", ".join(dict.fromkeys(operation.family for operation in known))
         raise click.UsageError(f"no benchmark for {', '.join(sorted(unknown))}; there are {names}")
-    out = console()
+    out = Console(stderr=True) if as_json else console()
     with out.status("making the operands"):
         ours, peers = bench_libraries.ours(device, data), bench_libraries.peers(device, data)
-    rows = []
-    for operation in known:
-        if not families or operation.family in families:
-            with out.status(f"{operation.family}: {operation.name}"):
-                rows.append(measure(operation, ours, peers, budget))
+    columns = [peer.name for peer in peers]
     title = f"{device.info.name} ({device.info.marketing}), {n:,} float32; matrix product {side}³"
-    if picture is not None:
+    if not as_json:
+        out.print(f"{title}\nIn brackets: rocmkern's rate over that library's.\n", highlight=False)
+        out.print(_line(("family", "operation", "unit", "rocmkern", *columns)), style="bold", highlight=False)
+    rows = list[Row]()
+    interrupted = False
+    try:
+        for operation in known:
+            if not families or operation.family in families:
+                with out.status(f"{operation.family}: {operation.name}"):
+                    rows.append(measure(operation, ours, peers, budget))
+                if not as_json:
+                    out.print(_line(_cells(rows[-1], columns)), highlight=False)
+    except KeyboardInterrupt:
+        interrupted = True
+    if picture is not None and rows:
         plot(rows, title, picture)
     if as_json:
         document = {"device": device.info.name, "marketing": device.info.marketing, "size": n, "product_side": side}
         print_json({**document, "rows": [asdict(row) for row in rows]})
-        return
-    columns = [peer.name for peer in peers]
-    cells = [
-        (r.family, r.operation, r.unit, f"{r.ours:.2f}",
-         *(f"{r.peers[name]:.2f} ({r.over[name]:.2f}×)" if name in r.peers else "" for name in columns))
-        for r in rows
-    ]  # fmt: skip
-    out.print(table(title, ("family", "operation", "unit", "rocmkern", *columns), cells))
-    out.print("In brackets: rocmkern's rate over that library's.")
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _cells(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
+    theirs = (f"{row.peers[n]:.2f} ({row.over[n]:.2f}×)" if n in row.peers else "" for n in columns)
+    return row.family, row.operation, row.unit, f"{row.ours:.2f}", *theirs
+
+
+def _line(cells: Sequence[str]) -> str:
+    """One row, in columns of a fixed width, as it is printed before the next ones are known."""
+    return "".join(f"{cell:<{width}}" for cell, width in zip(cells, (*_WIDTHS, *(20,) * len(cells)), strict=False))

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from rocmkern.build import builder, device_library, hip_source, instances, toolchain
 from rocmkern.build.instances import InstanceJob
-from rocmkern.cli.output import jobs_option
+from rocmkern.cli.output import jobs_option, json_option, print_json
 from rocmkern.kernels import families, instance_files, sources
 from rocmkern.kernels.catalogue import KernelSpec
 from rocmkern.ops import tuned
@@ -38,6 +38,7 @@ from rocmkern.targets import BUILT, candidates, file_name
 )
 @click.option("--render", is_flag=True, help="Only write the instance lists from the catalogue.")
 @click.option("--force", is_flag=True, help="Compile also what is up to date or was compiled before.")
+@json_option
 @click.pass_context
 def build(
     context: click.Context,
@@ -52,6 +53,7 @@ def build(
     instances_dir: Path | None,
     render: bool,
     force: bool,
+    as_json: bool,
 ) -> None:
     """Compile kernels_hip/ into the bundles of hsaco/, or your own FILES to <target>/<name>.hsaco.
 
@@ -66,15 +68,17 @@ def build(
       rocmkern build --instances all --family matmul --target gfx942
       rocmkern build saxpy.hip --target gfx942 --target gfx11-generic --out kernels
     """
-    console = Console()
+    console = Console(stderr=as_json)
     device_library.check_targets(targets)
     if files:
-        build_files(console, files, targets, out, compiler)
+        build_files(console, files, targets, out, compiler, as_json=as_json)
         return
     chosen = tuple(map(families.family, names)) if names else families.families()
     if render:
         written = [family.name for family in chosen if sources.render(family)]
         console.print(f"rendered {', '.join(written) or 'nothing: all instance lists are current'}")
+        if as_json:
+            print_json({"rendered": written})
         return
     waiting = builder.plan(chosen, targets or BUILT, force=force)
     wanted = {} if which == "none" else _instances(which, tables, {family.name for family in chosen}, targets)
@@ -82,26 +86,32 @@ def build(
     settings = [job for target, ks in wanted.items() for job in instances.plan(ks, target, folder, force=force)]
     if not waiting and not settings:
         console.print("everything is up to date")
-        return
-    found = toolchain.detect(compiler)
-    if waiting:
-        _compile(console, waiting, found, jobs, force=force)
-    if settings and not build_instances(console, settings, found, jobs):
-        context.exit(1)
+    else:
+        found = toolchain.detect(compiler)
+        if waiting:
+            _compile(console, waiting, found, jobs, force=force)
+        if settings and not build_instances(console, settings, found, jobs):
+            context.exit(1)
+    if as_json:
+        print_json({"built": [job.name for job in waiting], "instances": [job.name for job in settings]})
 
 
 def build_files(
     console: Console, files: tuple[Path, ...], targets: tuple[str, ...], out: Path, compiler: toolchain.Name,
-    options: tuple[str, ...] = (),
+    options: tuple[str, ...] = (), *, as_json: bool = False,
 ) -> None:  # fmt: skip
     """Compiles sources to <out>/<target>/<name>.hsaco, and tells what the compiler warns of."""
-    chosen = hip_source.compiler(compiler)
+    chosen, written = hip_source.compiler(compiler), []
     for source in files:
         for target in targets or BUILT:
             output = out / target / file_name(source.stem, target)
             warnings = builder.build_file(source, target, output, chosen, options)
             click.echo(warnings, err=True, nl=False)
-            console.print(f"{output}  {output.stat().st_size / 1024:.0f} KiB", highlight=False)
+            nbytes = output.stat().st_size
+            written.append({"file": str(output), "target": target, "bytes": nbytes, "warnings": warnings})
+            console.print(f"{output}  {nbytes / 1024:.0f} KiB", highlight=False)
+    if as_json:
+        print_json(written)
 
 
 def _instances(

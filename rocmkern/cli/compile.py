@@ -9,6 +9,7 @@ from rich.console import Console
 
 from rocmkern.build import toolchain
 from rocmkern.cli.build import build_files
+from rocmkern.cli.output import json_option
 
 
 @click.command()
@@ -19,6 +20,7 @@ from rocmkern.cli.build import build_files
 @click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
 @click.option("-I", "folders", multiple=True, metavar="DIR", help="A folder of headers.")
 @click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
+@json_option
 def compile(
     files: tuple[Path, ...],
     targets: tuple[str, ...],
@@ -27,6 +29,7 @@ def compile(
     defines: tuple[str, ...],
     folders: tuple[str, ...],
     compiler: toolchain.Name,
+    as_json: bool,
 ) -> None:
     """Compile HIP or CUDA FILES to OUT/<target>/<name>.hsaco, with HIP's headers from ROCm or from this package.
 
@@ -36,4 +39,5 @@ def compile(
       rocmkern compile reduce.cu --target gfx1100 --target gfx942
     """
     options = (*(f"-D{name}" for name in defines), *(f"-I{Path(folder).resolve()}" for folder in folders))
-    build_files(Console(), files, targets, out, compiler, (*options, *(("-g",) if debug else ())))
+    chosen = (*options, *(("-g",) if debug else ()))
+    build_files(Console(stderr=as_json), files, targets, out, compiler, chosen, as_json=as_json)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from rocmkern.cli.output import OutputFile
+from rocmkern.cli.output import OutputFile, json_option, print_json
 from rocmkern.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def _vectors(model: MiniLM, path: Path, total: int, batch: int, console: Console
 @click.option("--out", type=OutputFile(), required=True, help="The .npy file to write.")
 @click.option("--device", "device_name", help="hip:0, emulator:gfx942, …; default: the first GPU, else the emulator.")
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True, help="Lines per forward pass.")
-def embed(file: Path, out: Path, device_name: str | None, batch: int) -> None:
+@json_option
+def embed(file: Path, out: Path, device_name: str | None, batch: int, as_json: bool) -> None:
     """Write one unit vector (384 float32) per line of FILE to a .npy file.
 
     Row i belongs to line i; an empty line gives a row of zeros. Bytes that are not UTF-8 are read as U+FFFD.
@@ -114,6 +115,8 @@ def embed(file: Path, out: Path, device_name: str | None, batch: int) -> None:
     finally:
         writer.close()
     console.print(f"{out}: {writer.rows} rows of {HIDDEN} float32")
+    if as_json:
+        print_json({"file": str(out), "rows": writer.rows, "columns": HIDDEN})
 
 
 @click.command()

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rocmkern.build import toolchain
-from rocmkern.cli.output import jobs_option
+from rocmkern.cli.output import jobs_option, json_option, print_json
 from rocmkern.specialize.config import Request, load
 from rocmkern.specialize.generate import generate, output_path
 
@@ -26,6 +26,7 @@ _folder = click.Path(file_okay=False, path_type=Path)
 @jobs_option
 @click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Say what is kept, and show tracebacks.")
+@json_option
 @click.pass_context
 def gen_kernels(
     context: click.Context,
@@ -37,6 +38,7 @@ def gen_kernels(
     jobs: int,
     compiler: toolchain.Name,
     verbose: bool,
+    as_json: bool,
 ) -> None:
     """Compile the kernels of a configuration for their shapes, dtypes and targets.
 
@@ -48,12 +50,15 @@ def gen_kernels(
       rocmkern gen-kernels --config model.json --output-dir kernels --dry-run
       rocmkern gen-kernels --config model.json --output-dir kernels --arch gfx942 --arch gfx11-generic
     """
-    console = Console()
+    console = Console(stderr=as_json)
+    outcomes = list[dict[str, str]]()
     requests = load(path, kernels_dir, targets)
     if dry_run:
         for request in requests:
             console.print(f"{output_path(out, request)}: {request.kernel_name}", highlight=False)
         console.print(f"{len(requests)} kernels, nothing compiled (--dry-run)")
+        if as_json:
+            print_json([{"file": str(output_path(out, r)), "kernel": r.kernel_name} for r in requests])
         return
     chosen = toolchain.detect(compiler)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -63,6 +68,8 @@ def gen_kernels(
         def report(request: Request, outcome: str, error: Exception | None) -> None:
             progress.advance(task)
             name = output_path(out, request)
+            told = {"file": str(name), "kernel": request.kernel_name, "outcome": "failed" if error else outcome}
+            outcomes.append({**told, "error": str(error)} if error else told)
             if error is not None:
                 progress.console.print(f"[red]failed[/] {name}: {error}", highlight=False)
                 if verbose:
@@ -72,5 +79,7 @@ def gen_kernels(
 
         failed = generate(requests, out, chosen, jobs=jobs, report=report)
     console.print(f"{len(requests) - len(failed)} of {len(requests)} kernels in {out}", highlight=False)
+    if as_json:
+        print_json(outcomes)
     if failed:
         context.exit(1)

@@ -6,16 +6,20 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+_WIDE: Final = 200  # columns of a table in a pipe
+_WHOLE: Final = 24  # letters of a name that is never parted, such as a device's
+_SHORT: Final = 8  # of a few words that are not, such as `64 KiB`
+
 jobs_option = click.option(
     "--jobs",
     default=os.cpu_count() or 1,
-    show_default=True,
+    show_default="as many as processors",
     type=click.IntRange(1),
     help="Compilers side by side.",
 )
@@ -36,9 +40,9 @@ class OutputFile(click.Path):
 
 
 def console() -> Console:
-    """A console as wide as the table needs where nobody watches: a pipe has no width."""
+    """A console as wide as the table needs where nobody watches, or as COLUMNS says: a pipe has no width."""
     found = Console()
-    return found if found.is_terminal else Console(width=200)
+    return found if found.is_terminal or os.environ.get("COLUMNS") else Console(width=_WIDE)
 
 
 def print_json(value: Any) -> None:
@@ -46,12 +50,15 @@ def print_json(value: Any) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table whose number columns are right-aligned."""
+    """A table whose number columns are right-aligned; short names are not parted, however narrow the terminal."""
     held = [[*row] for row in rows]
     made = Table(title=title, title_justify="left", box=None, header_style="bold")
     for index, column in enumerate(columns):
         numbers = all(isinstance(row[index], int) for row in held)
-        made.add_column(column, justify="right" if numbers else "left", overflow="fold")
+        is_name = all(len(text) <= (_SHORT if " " in text else _WHOLE) for text in (str(row[index]) for row in held))
+        made.add_column(
+            column, justify="right" if numbers else "left", overflow="fold", no_wrap=is_name, min_width=len(column)
+        )
     for row in held:
         made.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
     return made

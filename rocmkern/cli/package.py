@@ -102,14 +102,18 @@ def _problem(kind: Kind, shape: str, device: Device) -> Problem:
 @folder_argument
 @shape_option
 @device_option
-def explain_command(kind: str, folder: Path | None, shape: str, device_name: str) -> None:
+@json_option
+def explain_command(kind: str, folder: Path | None, shape: str, device_name: str, as_json: bool) -> None:
     """Say which kernel of FOLDER serves a problem, what each other one costs or why it does not.
 
     Exits with 1 if none does.
     """
     device = Device(device_name)
     decision = decide(KINDS[kind], _opened(folder), device, **_problem(KINDS[kind], shape, device))
-    click.echo(decision.explain())
+    if as_json:
+        print_json({"kind": kind, "serves": decision.choice is not None, "reasons": decision.explain().splitlines()})
+    else:
+        click.echo(decision.explain())
     raise SystemExit(decision.choice is None)
 
 

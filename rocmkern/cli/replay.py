@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from rich.console import Console
 
-from rocmkern.cli.output import OutputFile, console, table
+from rocmkern.cli.output import OutputFile, console, json_option, print_json, table
 from rocmkern.errors import ConfigError
 from rocmkern.targets import strip_features
+
+if TYPE_CHECKING:
+    from rocmkern.checking.findings import Finding
 
 
 @click.command()
@@ -17,6 +22,7 @@ from rocmkern.targets import strip_features
 @click.option("--check", "is_checked", is_flag=True, help="Tell what it does wrong, on an emulated device.")
 @click.option("--shrink", "smaller", type=OutputFile(), metavar="FILE", help="Write the smallest one with its fault.")
 @click.option("--trace", "traced", metavar="wg=N,wave=N[,lane=N]", help="Print what one wave does, or one lane.")
+@json_option
 @click.pass_context
 def replay(
     context: click.Context,
@@ -25,6 +31,7 @@ def replay(
     is_checked: bool,
     smaller: Path | None,
     traced: str | None,
+    as_json: bool,
 ) -> None:
     """Run a launch again that `rk.save_reproducer` or `rocmkern check --save` wrote to FILE.
 
@@ -40,7 +47,9 @@ def replay(
     from rocmkern.runtime.shrinking import shrink
     from rocmkern.runtime.traces import place, trace
 
-    saved, out = reproducer.read(path), console()
+    saved, out = reproducer.read(path), Console(quiet=True) if as_json else console()
+    document: dict[str, Any] = {}
+    errors: tuple[Finding, ...] = ()
     emulated = f"emulator:{strip_features(saved.target)}"
     if (is_checked or smaller or traced) and device is not None and not device.startswith("emulator"):
         raise ConfigError(f"replay: {device} neither checks nor traces; leave --device out for that")
@@ -48,23 +57,33 @@ def replay(
         less = shrink(saved, Device(device or emulated, checked=True))
         less.write(smaller)
         out.print(f"{_size(saved)} → {_size(less)}", highlight=False)
+        document["shrunk"] = {"before": _size(saved), "after": _size(less)}
         saved = less
     if traced is not None:
-        for line in trace(saved, place(traced), Device(device or emulated)):
-            click.echo(line)
+        document["trace"] = lines = list(trace(saved, place(traced), Device(device or emulated)))
+        for line in lines:
+            out.out(line, highlight=False)
     if is_checked:
         on = Device(device or emulated, checked=True)
         errors = checked_errors(Replay(on, saved.code), saved)
         for one in errors:
             out.print("\n".join(report.lines(one)), markup=False, highlight=False, soft_wrap=True)
         out.print(f"{len(errors) or 'no'} error{'s' * (len(errors) != 1)}", highlight=False)
-        if errors:
-            context.exit(1)
+        document["findings"] = [one.as_dict() for one in errors]
     elif smaller is None and traced is None:
         on = Device(device or emulated)
         results = Replay(on, saved.code).run(saved).results()
         rows = [(n, one.nbytes, one.changed, f"{one.checksum:08x}") for n, one in enumerate(results)]
-        out.print(table(f"{saved.kernel} on {on.name}", ("block", "bytes", "changed", "CRC-32 after"), rows))
+        out.print(table(f"{saved.kernel} on {on.name}", _TITLES, rows))
+        blocks = [dict(zip(_TITLES, row, strict=True)) for row in rows]
+        document |= {"kernel": saved.kernel, "device": on.name, "blocks": blocks}
+    if as_json:
+        print_json(document)
+    if errors:
+        context.exit(1)
+
+
+_TITLES: Final = ("block", "bytes", "changed", "CRC-32 after")
 
 
 def _size(saved: object) -> str:

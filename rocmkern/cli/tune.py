@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rocmkern.build import instances, toolchain
 from rocmkern.cli.build import build_instances, build_progress
 from rocmkern.cli.output import console as new_console
-from rocmkern.cli.output import jobs_option, table
+from rocmkern.cli.output import jobs_option, json_option, print_json, table
 from rocmkern.errors import BuildError
 from rocmkern.kernels import families, instance_files
 from rocmkern.paths import config_folder
@@ -49,6 +49,7 @@ _present = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--emulator", "on_emulator", is_flag=True, help="Allow an emulator, whose times say nothing of a GPU.")
 @jobs_option
 @click.option("--toolchain", "compiler", type=click.Choice(["auto", "hipcc", "zig"]), default="auto", show_default=True)
+@json_option
 @click.pass_context
 def tune(
     context: click.Context,
@@ -63,6 +64,7 @@ def tune(
     on_emulator: bool,
     jobs: int,
     compiler: toolchain.Name,
+    as_json: bool,
 ) -> None:
     """Measure every instance of OP for each shape of a CSV file, and keep the fastest right one.
 
@@ -82,9 +84,11 @@ def tune(
     path = out or config_folder() / "tuned" / f"{op}.csv"
     done = tuning.already_tuned(path)
     todo = [problem for problem in todo if tuning.key(problem, device.info) not in done]
-    out_console = new_console()
+    out_console = Console(stderr=True) if as_json else new_console()
     if not todo:
         out_console.print(f"every shape has its row in {path}", highlight=False)
+        if as_json:
+            print_json({"table": str(path), "rows": []})
         return
     _build(out_console, todo, device, compiler, jobs)
     results = []
@@ -95,7 +99,10 @@ def tune(
             if result.best is not None:
                 tuning.append(path, result, device.info)
             results.append(result)
-    out_console.print(table(f"{op} on {device.name}", _TITLES, map(_cells, results)))
+    if as_json:
+        print_json({"table": str(path), "rows": [dict(zip(_TITLES, _cells(r), strict=True)) for r in results]})
+    else:
+        out_console.print(table(f"{op} on {device.name}", _TITLES, map(_cells, results)))
     found = sum(result.best is not None for result in results)
     out_console.print(f"{found} of {len(results)} shapes tuned in {path}", highlight=False)
     if found < len(results):

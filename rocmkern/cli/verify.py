@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import click
+from rich.console import Console
 from rich.progress import Progress
 
 from rocmkern.cli import doctor
-from rocmkern.cli.output import console, table
+from rocmkern.cli.output import console, json_option, print_json, table
 from rocmkern.runtime import Device
 from rocmkern.verifying import report
 from rocmkern.verifying.verify import Run, cases, is_usable, machine, note
@@ -28,14 +29,15 @@ _BYTES_ON_GPU: Final = 1 << 27  # beyond the caches
 @click.option(
     "--bytes", "nbytes", type=click.IntRange(0), help="Of operands that are timed; 0: none. Default: 2²⁷ on a GPU."
 )
-def verify(device_name: str | None, folder: Path, only: str, nbytes: int | None) -> None:
+@json_option
+def verify(device_name: str | None, folder: Path, only: str, nbytes: int | None, as_json: bool) -> None:
     """Run every shipped kernel on a device, and write what came out to FOLDER as a page and as JSON.
 
     Results are compared with NumPy's, and bit by bit with those of the emulator of the same target; kernels that move
     memory are timed against a copy. A run that was broken off goes on where it was when it is started again. Exits
     with 1 if something is not right.
     """
-    device, out = Device(device_name), console()
+    device, out = Device(device_name), Console(stderr=True) if as_json else console()
     if nbytes is None:
         nbytes = 0 if device.info.unified else _BYTES_ON_GPU
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +57,8 @@ def verify(device_name: str | None, folder: Path, only: str, nbytes: int | None)
         os.execv(sys.executable, [sys.executable, "-m", "rocmkern", *sys.argv[1:]])
     verdicts = [v for v in run.verdicts if v.case in names]
     facts = [(each.what, each.fact) for each in doctor.look(every_device=False)]
-    (folder / "verify.json").write_text(json.dumps(report.as_json(run.machine, facts, verdicts), indent=1) + "\n")
+    document = report.as_json(run.machine, facts, verdicts)
+    (folder / "verify.json").write_text(json.dumps(document, indent=1) + "\n")
     (folder / "verify.html").write_text(report.page(run.machine, facts, verdicts))
     bad = [v for v in verdicts if v.status != "right"]
     title = f"{run.machine.device} ({run.machine.marketing})"
@@ -65,4 +68,6 @@ def verify(device_name: str | None, folder: Path, only: str, nbytes: int | None)
     out.print(
         f"{len(verdicts) - len(bad)} of {len(verdicts)} cases right; {folder}/verify.html and verify.json have all"
     )
+    if as_json:
+        print_json(document)
     raise SystemExit(bool(bad))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from itertools import pairwise
@@ -117,6 +118,8 @@ def test_results_are_told_without_checking(tmp_path: Path) -> None:
     assert [(one.nbytes, one.changed) for one in first] == [(256, 0), (256, 32)]
     assert first[1].checksum == zlib.crc32(out.copy_to_host().tobytes())
     shown = CliRunner().invoke(main, ["replay", str(tmp_path / "scale.rkz")])
+    told = json.loads(CliRunner().invoke(main, ["replay", str(tmp_path / "scale.rkz"), "--json"]).stdout)
+    assert (told["kernel"], told["device"]) == ("scale", "emulator:gfx942") and told["blocks"]
     assert shown.exit_code == 0 and "scale on emulator:gfx942" in shown.output
     assert f"{first[1].checksum:08x}" in shown.output
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +43,25 @@ def test_libraries_agree() -> None:
                 assert got.shape == wanted.shape
             elif wanted is not None and operation.name != "argsort of rows":
                 np.testing.assert_allclose(np.asarray(got).squeeze(), wanted, rtol=1e-2, atol=tolerance)
+
+
+def test_ctrl_c_keeps_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row is printed once it is measured: what comes before an interruption is there, and the exit code is 130."""
+    measured, calls = bench.measure, []
+
+    def interrupted(*args: Any) -> bench.Row:
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return measured(*args)
+
+    monkeypatch.setattr(bench, "measure", interrupted)
+    done = CliRunner().invoke(main, ["bench", "--size", "1024", "--seconds", "0"])
+    assert done.exit_code == 130
+    assert [line.split()[0] for line in done.stdout.splitlines()[-2:]] == ["affine", "fill"]
+    calls.clear()
+    done = CliRunner().invoke(main, ["bench", "--size", "1024", "--seconds", "0", "--json"])
+    assert (done.exit_code, len(json.loads(done.stdout)["rows"])) == (130, 2)
 
 
 def test_failing_peer_is_named(capsys: pytest.CaptureFixture[str]) -> None:
