@@ -1,6 +1,6 @@
 """Decodes a llama-shaped GGUF model over several processes with a device each, and checks the text against one device.
 
-    python examples/tensor_parallel.py [--processes 2] [--device cuda] [--hidden 4096 --layers 32 --heads 32 …]
+    python examples/tensor_parallel.py [--processes 2] [--device cuda] [--format f16] [--hidden 4096 --layers 32 …]
 
 The query, key, value, gate and up matrices are split by rows, attention heads with them; the output and down matrices
 by columns, so that each process has a part of every sum, and one all-reduce after each of the two makes it whole.
@@ -39,41 +39,54 @@ Sum = Callable[[rk.Tensor], rk.Tensor]
 Turn = tuple[rk.Tensor, rk.Tensor]  # cosines and sines of the present place, for rotary embedding (Su et al. 2021)
 
 
-def write_model(path: Path, hidden: int, layers: int, ffn: int, vocabulary: int) -> None:
-    """A file of random q8_0 matrices and norms of ones."""
+def write_model(path: Path, format: str, hidden: int, layers: int, ffn: int, vocabulary: int) -> None:
+    """A file of random matrices whose products keep the size of their operand.
+
+    What a layer adds is small, and one token is far ahead of the others, as in a model that was trained.
+    """
     rng = np.random.default_rng(0)
     writer = gguf.GGUFWriter(path, "llama")
 
-    def matrix(name: str, rows: int, columns: int) -> None:
-        blocks = rng.integers(-127, 128, (rows, columns // BLOCK, BLOCK + 2), dtype=np.int8)
-        blocks[..., :2] = np.full(1, columns**-0.5 / 64, np.float16).view(np.int8)
+    def matrix(name: str, rows: int, columns: int, gain: float = 1.0) -> None:
+        values = rng.integers(-127, 128, (rows, columns), dtype=np.int8)
+        scale = np.float16(gain * columns**-0.5 / 73)
+        if format == "f16":
+            writer.add_tensor(f"{name}.weight", values.astype(np.float16) * scale)
+            return
+        blocks = np.empty((rows, columns // BLOCK, BLOCK + 2), np.int8)
+        blocks[..., :2] = np.full(1, scale).view(np.int8)
+        blocks[..., 2:] = values.reshape(rows, -1, BLOCK)
         raw = blocks.view(np.uint8).reshape(rows, -1)
         writer.add_tensor(f"{name}.weight", raw, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
 
-    writer.add_tensor("token_embd.weight", rng.standard_normal((vocabulary, hidden)).astype(np.float32))
+    numbers = np.float16 if format == "f16" else np.float32
+    writer.add_tensor("token_embd.weight", rng.standard_normal((vocabulary, hidden)).astype(numbers))
     for layer in range(layers):
-        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+        for name in ("attn_q", "attn_k", "attn_v"):
             matrix(f"blk.{layer}.{name}", hidden, hidden)
+        matrix(f"blk.{layer}.attn_output", hidden, hidden, (2 * layers) ** -0.5)
         for name in ("ffn_gate", "ffn_up"):
             matrix(f"blk.{layer}.{name}", ffn, hidden)
-        matrix(f"blk.{layer}.ffn_down", hidden, ffn)
-    matrix("output", vocabulary, hidden)
+        matrix(f"blk.{layer}.ffn_down", hidden, ffn, (2 * layers) ** -0.5)
+    matrix("output", vocabulary, hidden, 8.0)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def part_of(tensors: list[Any], axis: int, rank: int, size: int, device: rk.Device) -> rk.QTensor:
-    """A process's rows (axis 0) or columns (axis 1) of matrices in blocks, one below the other."""
-    parts = []
-    for tensor in tensors:
-        rows, columns = tensor.shape
-        blocks = tensor.data.reshape(rows, columns // BLOCK, -1)
-        parts.append(np.array_split(blocks, size, axis=axis)[rank])
-    together = np.concatenate(parts)
-    shape = together.shape[0], together.shape[1] * BLOCK
+def part_of(tensors: list[Any], axis: int, rank: int, size: int, device: rk.Device) -> rk.QTensor | rk.Tensor:
+    """A process's rows (axis 0) or columns (axis 1) of matrices, one below the other."""
+    raw = (tensor.data.view(np.uint8).reshape(tensor.shape[0], -1) for tensor in tensors)
+    together = np.concatenate([np.array_split(rows, size, axis=axis)[rank] for rows in raw])
+    if isinstance(tensors[0].kind, rk.DType):
+        return rk.asarray(together.view(np.float16), device=device)
+    shape = together.shape[0], tensors[0].shape[1] // (size if axis else 1)
     return rk.from_blocks(together.reshape(-1), tensors[0].kind, shape, device)
+
+
+def product(matrix: rk.QTensor | rk.Tensor, x: rk.Tensor) -> rk.Tensor:
+    return matrix.matmul(x) if isinstance(matrix, rk.QTensor) else x @ matrix.mT
 
 
 class Llama:
@@ -101,19 +114,20 @@ class Llama:
         self.cos, self.sin = (rk.asarray(f(angles).astype(np.float32), device=device) for f in (np.cos, np.sin))
         self.places = rk.arange(CONTEXT, device=device)
         self.keys, self.values = (
-            [rk.zeros((self.heads, CONTEXT, self.head), device=device) for _ in range(layers)] for _ in range(2)
+            [rk.zeros((self.heads, CONTEXT, self.head), dtype=embedding.dtype, device=device) for _ in range(layers)]
+            for _ in range(2)
         )
         self.token, self.place = (rk.zeros((1,), dtype=rk.int64, device=device) for _ in range(2))
         self.text = rk.zeros((CONTEXT,), dtype=rk.int64, device=device)
-        self.logits = rk.zeros((1, self.embedding.shape[0]), device=device)
+        self.logits = rk.zeros((1, embedding.shape[0]), dtype=embedding.dtype, device=device)
 
     def attention(self, layer: int, x: rk.Tensor, turn: Turn, seen: rk.Tensor) -> rk.Tensor:
-        qkv = self.matrices[f"{layer}.qkv"].matmul(x).reshape(3 * self.heads, 1, self.head)
+        qkv = product(self.matrices[f"{layer}.qkv"], x).reshape(3 * self.heads, 1, self.head)
         query_key = rk.rope(qkv[None, : 2 * self.heads], *turn)[0]
         self.keys[layer][:, self.place] = query_key[self.heads :]
         self.values[layer][:, self.place] = qkv[2 * self.heads :]
         mixed = rk.scaled_dot_product_attention(query_key[: self.heads], self.keys[layer], self.values[layer], seen)
-        return self.sum_up(self.matrices[f"{layer}.attn_output"].matmul(mixed.reshape(1, self.heads * self.head)))
+        return self.sum_up(product(self.matrices[f"{layer}.attn_output"], mixed.reshape(1, self.heads * self.head)))
 
     def step(self) -> None:
         """Chooses the next token of the text, and goes one place on."""
@@ -121,10 +135,12 @@ class Llama:
         turn = rk.embedding(self.cos, self.place), rk.embedding(self.sin, self.place)
         for layer in range(self.layers):
             x = x + self.attention(layer, rk.rms_norm(x), turn, seen)
-            gate_up = self.matrices[f"{layer}.gate_up"].matmul(rk.rms_norm(x))
+            gate_up = product(self.matrices[f"{layer}.gate_up"], rk.rms_norm(x))
             ffn = gate_up.shape[1] // 2
-            x = x + self.sum_up(self.matrices[f"{layer}.ffn_down"].matmul(rk.silu(gate_up[:, :ffn]) * gate_up[:, ffn:]))
-        self.logits[...] = self.output.matmul(rk.rms_norm(x))
+            x = x + self.sum_up(
+                product(self.matrices[f"{layer}.ffn_down"], rk.silu(gate_up[:, :ffn]) * gate_up[:, ffn:])
+            )
+        self.logits[...] = product(self.output, rk.rms_norm(x))
         self.token[...] = rk.argmax(self.logits, axis=-1)
         self.text[...] = rk.where(self.places == self.place, self.token, self.text)
         self.place[...] = self.place + 1
@@ -153,7 +169,7 @@ def work(options: argparse.Namespace, path: Path) -> None:
     """What each process does."""
     with rk.distributed.init(options.device, timeout=300.0) as group:
         if group.rank == 0 and not path.exists():
-            write_model(path, options.hidden, options.layers, options.ffn, options.vocabulary)
+            write_model(path, options.format, options.hidden, options.layers, options.ffn, options.vocabulary)
         rk.distributed.barrier()
         shape = path, options.layers, options.heads
         model = Llama(*shape, group.rank, group.size, group.device, rk.distributed.all_reduce)
@@ -166,7 +182,7 @@ def work(options: argparse.Namespace, path: Path) -> None:
             print("text", *text[:16])
             print(f"divergence of the last token's probabilities {divergence(of_one, logits):.1e}")
             assert text == expected
-            assert divergence(of_one, logits) < 1e-6
+            assert divergence(of_one, logits) < 1e-3
         rk.distributed.barrier()
 
 
@@ -174,6 +190,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--device", default="emulator:gfx942", help="cuda, hip, or an emulated one")
+    parser.add_argument("--format", choices=("q8_0", "f16"), default="q8_0")
     parser.add_argument("--model", type=Path, help="where the file is, or is made; default: a temporary folder")
     for name, value in (
         ("hidden", 128), ("layers", 2), ("heads", 4), ("ffn", 256), ("vocabulary", 320), ("tokens", 6),

@@ -68,10 +68,12 @@ class Group(Closing):
         return Group(self.device, of_job, chosen.index(self.rank), self._rendezvous)
 
     def close(self) -> None:
-        """Ends the use of the group, when its work is done. The job's own also leaves the job."""
+        """Ends the use of the group, when its work is done and the others close theirs. The job's own also leaves the
+        job.
+        """
         global _world
-        backend, self._backend = self._backend, None
-        if backend is None or self._process != os.getpid():
+        backend = self._taken()
+        if backend is None:
             return
         try:
             backend.close()
@@ -79,6 +81,30 @@ class Group(Closing):
             if _world is self:
                 _world = None
                 self._rendezvous.close()
+
+    def abandon(self) -> None:
+        """Ends the use of the group at once, as an error that leaves its `with` does. The others' calls that wait for
+        this process raise CollectiveError.
+        """
+        global _world
+        backend = self._taken()
+        if backend is None:
+            return
+        if _world is self:
+            _world = None
+            self._rendezvous.leave()
+        backend.abandon()
+
+    def _taken(self) -> Backend | None:
+        """The backend, for who ends its use in this process."""
+        backend, self._backend = self._backend, None
+        return backend if self._process == os.getpid() else None
+
+    def __exit__(self, *raised: object) -> None:
+        if raised[0] is None:
+            self.close()
+        else:
+            self.abandon()
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else self.backend.name
@@ -91,9 +117,8 @@ _world: Group | None = None
 @atexit.register
 def _abandon() -> None:
     """Leaves the job as the process ends, at once: the others hear of it, and wait no longer."""
-    if _world is not None and _world._process == os.getpid():
-        _world._rendezvous.leave()
-        _world.backend.abandon()
+    if _world is not None:
+        _world.abandon()
 
 
 def _backend(device: Device, rendezvous: Rendezvous, ranks: tuple[int, ...], rank: int) -> Backend:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import select
+import selectors
 import socket
 import struct
 import threading
@@ -77,6 +77,7 @@ class Server:
     size: int
     token: str
     _peers: dict[int, _Peer] = field(init=False, factory=dict)  # by descriptor
+    _waiting: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
     _ranks: dict[int, _Peer] = field(init=False, factory=dict)
     _given: dict[str, dict[int, bytes]] = field(init=False, factory=dict)
     _thread: threading.Thread = field(init=False)
@@ -91,14 +92,14 @@ class Server:
 
     def _run(self) -> None:
         gone: set[int] = set()
-        with self.listener:
+        with self.listener, self._waiting:
+            own = self.listener.fileno()
+            self._waiting.register(own, selectors.EVENT_READ)
             while len(gone) < self.size:
-                own = self.listener.fileno()
-                ready, _, _ = select.select([own, *self._peers], [], [])
-                for descriptor in ready:
-                    if descriptor == own:
+                for key, _ in self._waiting.select():
+                    if key.fd == own:
                         self._accept()
-                    elif (rank := self._read(descriptor)) is not None:
+                    elif (rank := self._read(key.fd)) is not None:
                         gone.add(rank)
 
     def _accept(self) -> None:
@@ -110,6 +111,7 @@ class Server:
             connection.close()
             return
         self._peers[connection.fileno()] = _Peer(connection)
+        self._waiting.register(connection.fileno(), selectors.EVENT_READ)
 
     def _read(self, descriptor: int) -> int | None:
         """Answers what a process sent; its rank, if its connection ended."""
@@ -123,6 +125,7 @@ class Server:
         if data:
             return None
         del self._peers[descriptor]
+        self._waiting.unregister(descriptor)
         peer.connection.close()
         if peer.rank is not None and self._ranks.pop(peer.rank, None) is not None:
             for other in list(self._ranks.values()):
@@ -198,7 +201,7 @@ class Rendezvous:
         """The processes that ended, after waiting up to so long for news."""
         with self._lock:
             try:
-                while self._connection.fileno() >= 0 and select.select([self._connection], [], [], seconds)[0]:
+                while self._connection.fileno() >= 0 and _has_news(self._connection, seconds):
                     data = self._connection.recv(1 << 16)
                     if not data:
                         raise ConnectionResetError
@@ -224,6 +227,12 @@ class Rendezvous:
             self._server.join(self.timeout)
         if self._file is not None and self.place.rank == 0:
             self._file.unlink(missing_ok=True)
+
+
+def _has_news(connection: socket.socket, seconds: float) -> bool:
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(connection, selectors.EVENT_READ)
+        return bool(waiting.select(seconds))
 
 
 def told(ranks: Sequence[int]) -> str:

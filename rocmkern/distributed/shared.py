@@ -113,7 +113,7 @@ class SharedMemory:
     def reduces(self, dtype: DType) -> bool:
         return True
 
-    def require_ready(self) -> None:
+    def require_ready(self, stream: int | None) -> None:
         """A call is done when it returns, and so has told of itself what went wrong."""
 
     def watch(self, what: str, stream: int) -> None:

@@ -3,7 +3,8 @@
 Their work is asynchronous: a process that does not come leaves the others' devices waiting. So a thread looks at events
 behind the calls, and aborts the communicator when one takes too long or a process of the group has ended. The next call
 that waits for the device raises what happened. A call must cost its caller little, so a stream has two events: calls
-move the one, while the thread waits for the other.
+move the one, while the thread waits for the other. Calls of one group follow each other on whatever streams they are,
+so the library need not order those of graphs and others.
 """
 
 from __future__ import annotations
@@ -66,6 +67,9 @@ class Communicator:
     name: str = field(init=False)
     _handle: c_void_p = field(init=False)
     _calls: dict[int, _Calls] = field(init=False, factory=dict)  # by stream
+    _last: tuple[int, int] | None = field(
+        init=False, default=None
+    )  # the stream of the last call, and an event behind it
     _graphs: WeakSet[Ending] = field(init=False, factory=WeakSet)
     _error: CollectiveError | None = field(init=False, default=None)
     _is_told: bool = field(init=False, default=False)
@@ -128,12 +132,14 @@ class Communicator:
         memory.close()
         self.device.settle()
 
-    def require_ready(self) -> None:
+    def require_ready(self, stream: int | None) -> None:
         if self._error is not None:
             self._is_told = True
             raise self._error
         if self._is_closed:
             raise ClosedError(f"group of {len(self.ranks)}: it is closed; make another, and capture its graphs anew")
+        if stream is not None and self._last is not None and self._last[0] != stream:
+            self.device.driver.stream_wait_event(stream, self._last[1])
 
     def captured(self, graph: Ending) -> None:
         self._graphs.add(graph)
@@ -143,7 +149,9 @@ class Communicator:
         calls = self._calls.get(stream)
         if calls is None:
             calls = self._calls[stream] = _Calls(driver.create_event(), driver.create_event())
-        driver.record_event(calls.moved, stream)
+        event = calls.moved
+        driver.record_event(event, stream)
+        self._last = stream, event
         calls.what, calls.is_open = what, True
         if not self._woken.is_set():
             self._woken.set()
@@ -199,21 +207,22 @@ class Communicator:
     def close(self) -> None:
         if self._error is None:
             self.device.synchronize()
-        self.abandon()
+        self._end("CommDestroy")
 
     def abandon(self) -> None:
+        self._end("CommAbort")  # a destruction would wait for the others'
+
+    def _end(self, how: str) -> None:
         self._is_closed = True
         self._woken.set()
         self._thread.join()
         self.device.undefer(self._tell)
-        driver = self.device.driver
         self._end_graphs()
-        events = [event for calls in self._calls.values() for event in (calls.moved, calls.other)]
-        is_done = all(map(driver.query_event, events))
-        for event in events:
-            driver.destroy_event(event)
         if self._error is None:
-            self.library.call("CommDestroy" if is_done else "CommAbort", self._handle)
+            self.library.call(how, self._handle)
+        for calls in self._calls.values():
+            self.device.driver.destroy_event(calls.moved)
+            self.device.driver.destroy_event(calls.other)
 
     def _end_graphs(self) -> None:
         """The library waits for graphs that have its work, before it ends."""

@@ -19,6 +19,10 @@ from rocmkern.errors import CollectiveError, DriverUnavailable
 
 _NCCL: Final = "libnccl.so.2"
 _RCCL: Final = (("rocm.bindings.rccl", "rocm.bindings.cyrccl"), ("hip.rccl", "hip.crccl"))  # of releases 10 and 7
+_RCCL_FILE: Final = "librccl.so.1"
+# Has both libraries order work that graphs captured with other work, by nodes that double what a collective costs in a
+# graph. Our groups order theirs; other libraries of the process, which load it first then, may need it.
+_ORDER: Final = "NCCL_GRAPH_MIXING_SUPPORT"
 _UNIQUE_BYTES: Final = 128
 _IN_PROGRESS: Final = 7
 
@@ -118,6 +122,7 @@ def nccl() -> CollectiveLibrary:
 def _nccl_library() -> ctypes.CDLL:
     with suppress(OSError):
         return ctypes.CDLL(_NCCL, os.RTLD_NOLOAD)
+    os.environ.setdefault(_ORDER, "0")
     spec = find_spec("nvidia.nccl") if _is_there("nvidia.nccl") else None
     folders = [] if spec is None else spec.submodule_search_locations or []
     paths = (Path(folder, "lib", _NCCL) for folder in folders)
@@ -127,6 +132,10 @@ def _nccl_library() -> ctypes.CDLL:
 @functools.cache
 def rccl() -> CollectiveLibrary:
     """RCCL by the bindings of hip-python. Raises DriverUnavailable without them or without the library."""
+    try:
+        ctypes.CDLL(_RCCL_FILE, os.RTLD_NOLOAD)
+    except OSError:
+        os.environ.setdefault(_ORDER, "0")
     modules = next((names for names in _RCCL if _is_there(names[0])), None)
     if modules is None:
         raise DriverUnavailable("rccl: hip-python's bindings of it are not there; pip install 'hip-python[systems]'")

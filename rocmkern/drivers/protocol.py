@@ -73,7 +73,11 @@ class Ending(Protocol):
 class Library(Protocol):
     """Another library, whose work takes its turn among ours."""
 
-    def require_ready(self) -> None: ...  # raises what went wrong with its work so far, and when it is closed
+    def require_ready(self, stream: int | None) -> None:
+        """Raises what went wrong with its work so far, and when it is closed. A stream, which gets its next work, waits
+        for what is to be done before; None is a capture's, which does not run.
+        """
+
     def watch(self, what: str, stream: int) -> None: ...  # its work was added to the stream
     def captured(self, graph: Ending) -> None: ...  # which has its work, and must not outlive the library's use
 
@@ -88,7 +92,7 @@ class CallStep:
 
     def run(self, stream: int) -> None:
         """Adds the work to a stream."""
-        self.library.require_ready()
+        self.library.require_ready(stream)
         self.work(stream)
         self.library.watch(self.what, stream)
 

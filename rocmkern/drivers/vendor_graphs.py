@@ -94,7 +94,7 @@ class VendorGraphs:
 
     def _captured(self, graph: _Graph, number: int, step: CallStep) -> Within:
         """The graph of what another library adds to a stream."""
-        step.library.require_ready()
+        step.library.require_ready(None)
         stream = self.driver.create_stream()
         queue = self.driver._stream(stream)
         try:
@@ -121,7 +121,7 @@ class VendorGraphs:
     def launch(self, handle: int, stream: int) -> None:
         graph = self._graphs[handle]
         for call in graph.watched:
-            call.library.require_ready()
+            call.library.require_ready(stream)
         self.do("launch_graph", graph.executable, self.driver._stream(stream))
         for call in graph.watched:
             call.library.watch(call.what, stream)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,6 +139,45 @@ def test_a_collective_is_a_node_of_a_graph(nccl: Double, cuda: Double) -> None:
             graph.launch()
             assert nccl.log() == ["ncclAllReduce 1 type 7 op 0 stream 1"] * 2
             assert len(cuda.log("cuGraphLaunch")) == 3
+
+
+def test_calls_follow_each_other_on_whatever_streams(nccl: Double, cuda: Double) -> None:
+    """Another stream waits for the last call, but the same one does not."""
+    with alone() as group:
+        x, stream = host(group, [1], rk.float32), group.device.create_stream()
+        distributed.all_reduce(x, group=group)
+        cuda.reset()
+        distributed.all_reduce(x, group=group)
+        assert cuda.log("cuStreamWaitEvent") == []
+        distributed.all_reduce(x, group=group, stream=stream)
+        distributed.all_reduce(x, group=group)
+        assert len(cuda.log("cuStreamWaitEvent")) == 2
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "0"), ("1", "1")])
+def test_the_library_need_not_order_graphs(before: str, after: str) -> None:
+    """It is told so where nothing of the process used it before, and the user said nothing else."""
+    script = """
+import os
+from contextlib import suppress
+from rocmkern.drivers.collective_library import nccl
+from rocmkern.errors import DriverUnavailable
+with suppress(DriverUnavailable):
+    nccl()
+print(os.environ["NCCL_GRAPH_MIXING_SUPPORT"])
+"""
+    given = {"NCCL_GRAPH_MIXING_SUPPORT": before} if before else {}
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, **given}, capture_output=True, text=True)
+    assert done.stdout.strip() == after
+
+
+def test_an_error_abandons_the_group(nccl: Double) -> None:
+    """A destruction would wait for the others, which wait for this process."""
+    with pytest.raises(ZeroDivisionError), alone() as group:
+        distributed.all_reduce(host(group, [1], rk.float32), group=group)
+        raise ZeroDivisionError
+    assert nccl.log("ncclCommDestroy") == []
+    assert len(nccl.log("ncclCommAbort")) == 1
 
 
 def test_a_graph_ends_before_its_communicator(nccl: Double, cuda: Double) -> None:
