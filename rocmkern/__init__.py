@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rocmkern import random as random
     from rocmkern.build.expressions import *
     from rocmkern.build.jit import compile as compile
+    from rocmkern.build.kernel_library import *
     from rocmkern.constants import *
     from rocmkern.default_dtypes import set_default_dtype as set_default_dtype
     from rocmkern.drivers import *
@@ -71,6 +72,7 @@ __version__ = "0.1.0"
 _NAMES: dict[str, tuple[str, ...]] = {
     "build.jit": ("compile",),
     "build.expressions": ("ElementwiseKernel", "ReductionKernel"),
+    "build.kernel_library": ("KernelLibrary",),
     "default_dtypes": ("set_default_dtype",),
     "drivers": ("is_hip_available",),
     "engine.graph": ("Graph",),

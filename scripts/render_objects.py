@@ -19,6 +19,7 @@ CHAPTERS = {
     ),
     "Kernels": (
         "compile", "Module", "Function", "Dim3", "get_kernel", "KernelCache", "ElementwiseKernel", "ReductionKernel",
+        "KernelLibrary",
     ),
     "Graphs, traces, checks, profiles": ("Graph", "Trace", "KernelTime", "check", "save_reproducer", "profile"),
     "Tensors and dtypes": (

@@ -17,7 +17,7 @@ _COMMANDS: Final = {
     "bench": "bench", "build": "build", "cache": "cache", "check": "check", "compile": "compile", "demo": "demo",
     "doctor": "doctor", "embed": "embed", "extract": "extract", "hipcc": "hipcc", "hipify": "hipify",
     "info": "info", "inspect": "inspect", "gen-kernels": "gen_kernels", "kernels": "kernels",
-    "lint-code": "lint_code", "lint-waves": "lint_waves", "package": "package", "profile": "profile",
+    "lint-code": "lint_code", "lint-waves": "lint_waves", "new": "new", "package": "package", "profile": "profile",
     "replay": "replay", "run": "run", "run-hip": "run_hip", "search": "embed", "tune": "tune",
     "verify": "verify",
 }  # fmt: skip
