@@ -252,7 +252,8 @@ def _check_lds(w: Writer, structure: Value, offset: Value, size: Value) -> None:
         same_interval = (read & ((1 << EPOCH_BITS) - 1)).eq(epoch)
         several = same_interval & (read.lshr(EPOCH_BITS) & MANY).ne(me)
         reader = several.select(epoch | MANY << EPOCH_BITS, mine)
-        written = mine | EVER | is_atomic.select(w.constant("i64", BY_ATOMIC), 0)
+        plain = ((state ^ mine) & (EVER - 1)).eq(0) & (state & EVER).ne(0)  # this wave has stored there as well
+        written = mine | EVER | (is_atomic & ~plain).select(w.constant("i64", BY_ATOMIC), 0)
         low = writes.select(written, state & 0xFFFFFFFF)
         high = is_store.select(read, reader).shl(READ_SHIFT)
         w.store(low | writes.select(read.shl(READ_SHIFT), high), place, 8)

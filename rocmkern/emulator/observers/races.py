@@ -341,10 +341,13 @@ def _check_dword(isa: str) -> Code:
 
 
 def _keep(w: Writer, place: Value, old: Value, new: Value, by: Value) -> None:
-    """Write a record, with the bytes of the last one where that is of the same wave and interval."""
-    is_same = (old ^ new).lshr(BYTES_BITS).eq(0)
+    """Write a record, with the bytes of the last one where that is of the same wave and interval: then only what both
+    were counts.
+    """
+    is_same, how = (old ^ new).lshr(BYTES_BITS).eq(0), IS_COHERENT | IS_ATOMIC
     w.store(is_same.select(old | new, new), place, 8)
-    w.store(by, w.at(place, 8), 8)
+    last = w.load(w.at(place, 8), "i64", 0, 8)
+    w.store(by & ~(is_same.select(how & ~last, by.like(0))), w.at(place, 8), 8)
 
 
 def _clashes(w: Writer, log: Value, me: Value, record: Value, by: Value, group: Value) -> Value:
