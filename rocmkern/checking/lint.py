@@ -9,6 +9,7 @@ from attrs import define
 from rocmkern import targets
 from rocmkern.checking.findings import Finding, Instruction, Report, joined
 from rocmkern.checking.graph import Graph
+from rocmkern.checking.interlocks import Unordered, find_unordered
 from rocmkern.checking.states import TooSoon, find_missing_states
 from rocmkern.checking.steps import Steps
 from rocmkern.checking.waits import Unwaited, Waits
@@ -56,12 +57,14 @@ class _Teller:
 
     def findings(self) -> Iterator[Finding]:
         counters = self.graph.code.held
-        for one in Waits(self.graph, counters).find():
-            yield self._finding(one.kind, one, one.rule(), one.remedy(counters))
+        for wait in Waits(self.graph, counters).find():
+            yield self._finding(wait.kind, wait, wait.rule(), wait.remedy(counters))
         for hazard in find_missing_states(self.graph):
             yield self._finding("missing wait states", hazard, hazard.text(), hazard.remedy())
+        for one in find_unordered(self.graph):
+            yield self._finding("missing wait states", one, one.rule, f"{one.remedy} before it")
 
-    def _finding(self, kind: str, one: Unwaited | TooSoon, rule: str, remedy: str) -> Finding:
+    def _finding(self, kind: str, one: Unwaited | TooSoon | Unordered, rule: str, remedy: str) -> Finding:
         return Finding(
             kind, self.kernel.name, one.registers, self._instruction(one.at), self._instruction(one.after), rule, remedy
         )

@@ -42,22 +42,33 @@ class TooSoon:
 class _Search:
     graph: Graph
     rules: tuple[Rule, ...]
-    _needs: dict[Step, tuple[int, Roles]] = field(factory=dict)  # with the farthest reach
+    _needs: dict[Step, tuple[int, Roles, int]] = field(factory=dict)  # with the farthest reach, and what is at stake
 
     def __attrs_post_init__(self) -> None:
         steps = set(self.graph.steps.values())
-        present = {number for step in steps for number, _ in self._roles(step)[0]}
+        if not self.rules:
+            return
         for step in steps:
-            roles = tuple(role for role in self._roles(step)[1] if role[0] in present)
+            if step.roles is None:
+                step.roles = self._roles(step)
+        present = {number for step in steps if step.roles for number, _ in step.roles[0]}
+        for step in steps:
+            if not step.roles or not step.roles[1]:
+                continue
+            roles = tuple(role for role in step.roles[1] if role[0] in present)
             if roles:
-                self._needs[step] = max(self.rules[number].reach for number, _ in roles), roles
+                bits = 0
+                for _, used in roles:
+                    bits |= used
+                self._needs[step] = max(self.rules[number].reach for number, _ in roles), roles, bits
 
-    def _roles(self, step: Step) -> tuple[Roles, Roles]:
-        if step.roles is None:
-            firsts = ((number, rule.first(step)) for number, rule in enumerate(self.rules))
-            thens = ((number, rule.then(step)) for number, rule in enumerate(self.rules))
-            step.roles = tuple(role for role in firsts if role[1]), tuple(role for role in thens if role[1])
-        return step.roles
+    def _roles(self, step: Step) -> tuple[Roles, Roles, int]:
+        firsts = tuple((number, bits) for number, rule in enumerate(self.rules) if (bits := rule.first(step)))
+        thens = tuple((number, bits) for number, rule in enumerate(self.rules) if (bits := rule.then(step)))
+        made = 0
+        for _, bits in firsts:
+            made |= bits
+        return firsts, thens, made
 
     def find(self) -> Iterator[TooSoon]:
         if not self._needs:
@@ -70,7 +81,7 @@ class _Search:
 
     def _before(self, start: int, index: int, step: Step) -> Iterator[TooSoon]:
         """What comes too soon before one instruction: of each rule, what most states are missing to."""
-        reach, roles = self._needs[step]
+        reach, roles, bits = self._needs[step]
         at = self.graph.blocks[start].pcs[index]
         told = dict[int, TooSoon]()
         least = dict[int, int]()
@@ -80,7 +91,8 @@ class _Search:
             block = self.graph.blocks[name]
             while i >= 0 and states < reach:
                 earlier = block.steps[i]
-                for number, made in self._roles(earlier)[0]:
+                assert earlier.roles is not None
+                for number, made in earlier.roles[0] if earlier.roles[2] & bits else ():
                     for other, used in roles:
                         if other == number and made & used:
                             one = self._too_soon(number, made & used, (block.pcs[i], earlier), (at, step), states)

@@ -39,7 +39,7 @@ class Step:
     branches: bool  # to `Inst.target` from its own place
     jump: str  # "call", "jump", "far call": where it goes is in registers, or for "far call" in the word; else ""
     unclear: str  # why the checks don't see all of it; "" if they do
-    roles: tuple[Roles, Roles] | None = None  # as first and as second of wait state rules, once they were looked up
+    roles: tuple[Roles, Roles, int] | None = None  # as first and as second of wait state rules, what the first has
 
 
 def _unit(inst: Inst) -> str:
