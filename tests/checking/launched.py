@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import cache
 
@@ -27,6 +28,7 @@ DEVICE void barrier() {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 """
+WORDS = 256
 FLAGS = ("-gline-tables-only",)
 
 
@@ -57,4 +59,17 @@ def found(
         device.module.program.compile(device.module.kernel(kernel).kernel)
     with collected(findings):
         device.run(kernel, *arguments, grid=grid, block=block)
+    return findings
+
+
+def run_case(source: str, target: str, kernel: str, grid: int, block: int) -> Findings:
+    """What a kernel of the corpus does wrong."""
+    device, findings = bench(source, target), Findings()
+    machine = device.machine
+    x, y, gone = (machine.alloc(4 * WORDS) for _ in range(3))
+    machine.view(x, 4 * WORDS)[:] = np.arange(WORDS, dtype=np.uint32).tobytes()
+    machine.free(gone)
+    with collected(findings):
+        arguments = struct.pack("<QQQI", x, y, gone, 64)
+        machine.launch(device.module.kernel(kernel), (grid, 1, 1), (block, 1, 1), 0, arguments)
     return findings
