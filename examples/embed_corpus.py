@@ -89,7 +89,7 @@ def main() -> None:
         )
         with cluster, Client(cluster) as client:
             client.register_plugin(WorkerDevices(options.devices))
-            client.run(embedded, lines[:1])  # every worker has its model, before the rate counts
+            client.run(embedded, lines[: options.batch])  # every worker has its model, before the rate counts
             embed(client, lines, options.batch, folder, options.kill)
         vectors = np.concatenate([np.load(path) for path in sorted(folder.glob("*.npy"))])
     print(f"{len(vectors)} vectors of {len(lines)} lines on {', '.join(options.devices)}")

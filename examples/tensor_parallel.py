@@ -24,6 +24,7 @@ from typing import Any
 
 import gguf
 import numpy as np
+from attrs import frozen
 
 import rocmkern as rk
 
@@ -34,9 +35,19 @@ PRODUCTS = {  # the matrices of each, and the axis by which they are split
     "ffn_down": (("ffn_down",), 1),
 }
 BLOCK = 32  # values of q8_0, with a scale of 2 bytes before them
+NUMBERS: dict[str, Any] = {"f16": np.float16, "f32": np.float32}  # formats without blocks
 CONTEXT = 64
 Sum = Callable[[rk.Tensor], rk.Tensor]
-Turn = tuple[rk.Tensor, rk.Tensor]  # cosines and sines of the present place, for rotary embedding (Su et al. 2021)
+
+
+@frozen
+class Now:
+    """The present place, for all layers."""
+
+    cos: rk.Tensor  # of rotary embedding (Su et al. 2021)
+    sin: rk.Tensor
+    here: rk.Tensor  # (CONTEXT, 1): whether it is this one
+    hidden: rk.Tensor  # (CONTEXT,): -inf for those that follow
 
 
 def write_model(path: Path, format: str, hidden: int, layers: int, ffn: int, vocabulary: int) -> None:
@@ -50,8 +61,8 @@ def write_model(path: Path, format: str, hidden: int, layers: int, ffn: int, voc
     def matrix(name: str, rows: int, columns: int, gain: float = 1.0) -> None:
         values = rng.integers(-127, 128, (rows, columns), dtype=np.int8)
         scale = np.float16(gain * columns**-0.5 / 73)
-        if format == "f16":
-            writer.add_tensor(f"{name}.weight", values.astype(np.float16) * scale)
+        if format in NUMBERS:
+            writer.add_tensor(f"{name}.weight", values.astype(NUMBERS[format]) * NUMBERS[format](scale))
             return
         blocks = np.empty((rows, columns // BLOCK, BLOCK + 2), np.int8)
         blocks[..., :2] = np.full(1, scale).view(np.int8)
@@ -59,8 +70,8 @@ def write_model(path: Path, format: str, hidden: int, layers: int, ffn: int, voc
         raw = blocks.view(np.uint8).reshape(rows, -1)
         writer.add_tensor(f"{name}.weight", raw, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
 
-    numbers = np.float16 if format == "f16" else np.float32
-    writer.add_tensor("token_embd.weight", rng.standard_normal((vocabulary, hidden)).astype(numbers))
+    embedding = rng.standard_normal((vocabulary, hidden)).astype(NUMBERS.get(format, np.float32))
+    writer.add_tensor("token_embd.weight", embedding)
     for layer in range(layers):
         for name in ("attn_q", "attn_k", "attn_v"):
             matrix(f"blk.{layer}.{name}", hidden, hidden)
@@ -80,7 +91,7 @@ def part_of(tensors: list[Any], axis: int, rank: int, size: int, device: rk.Devi
     raw = (tensor.data.view(np.uint8).reshape(tensor.shape[0], -1) for tensor in tensors)
     together = np.concatenate([np.array_split(rows, size, axis=axis)[rank] for rows in raw])
     if isinstance(tensors[0].kind, rk.DType):
-        return rk.asarray(together.view(np.float16), device=device)
+        return rk.asarray(together.view(tensors[0].kind.numpy), device=device)
     shape = together.shape[0], tensors[0].shape[1] // (size if axis else 1)
     return rk.from_blocks(together.reshape(-1), tensors[0].kind, shape, device)
 
@@ -121,25 +132,31 @@ class Llama:
         self.text = rk.zeros((CONTEXT,), dtype=rk.int64, device=device)
         self.logits = rk.zeros((1, embedding.shape[0]), dtype=embedding.dtype, device=device)
 
-    def attention(self, layer: int, x: rk.Tensor, turn: Turn, seen: rk.Tensor) -> rk.Tensor:
+    def attention(self, layer: int, x: rk.Tensor, now: Now) -> rk.Tensor:
+        keys, values = self.keys[layer], self.values[layer]
         qkv = product(self.matrices[f"{layer}.qkv"], x).reshape(3 * self.heads, 1, self.head)
-        query_key = rk.rope(qkv[None, : 2 * self.heads], *turn)[0]
-        self.keys[layer][:, self.place] = query_key[self.heads :]
-        self.values[layer][:, self.place] = qkv[2 * self.heads :]
-        mixed = rk.scaled_dot_product_attention(query_key[: self.heads], self.keys[layer], self.values[layer], seen)
+        query_key = rk.rope(qkv[None, : 2 * self.heads], now.cos, now.sin)[0]
+        keys[...] = rk.where(now.here, query_key[self.heads :], keys)
+        values[...] = rk.where(now.here, qkv[2 * self.heads :], values)
+        scores = (query_key[: self.heads] * self.head**-0.5) @ keys.mT
+        mixed = rk.softmax(scores + now.hidden) @ values
         return self.sum_up(product(self.matrices[f"{layer}.attn_output"], mixed.reshape(1, self.heads * self.head)))
 
     def step(self) -> None:
         """Chooses the next token of the text, and goes one place on."""
-        x, seen = rk.embedding(self.embedding, self.token), self.places <= self.place
-        turn = rk.embedding(self.cos, self.place), rk.embedding(self.sin, self.place)
+        x = rk.embedding(self.embedding, self.token)
+        now = Now(
+            rk.embedding(self.cos, self.place).astype(x.dtype),
+            rk.embedding(self.sin, self.place).astype(x.dtype),
+            (self.places == self.place)[:, None],
+            rk.where(self.places <= self.place, 0.0, -np.inf).astype(x.dtype),
+        )
         for layer in range(self.layers):
-            x = x + self.attention(layer, rk.rms_norm(x), turn, seen)
+            x = x + self.attention(layer, rk.rms_norm(x), now)
             gate_up = product(self.matrices[f"{layer}.gate_up"], rk.rms_norm(x))
             ffn = gate_up.shape[1] // 2
-            x = x + self.sum_up(
-                product(self.matrices[f"{layer}.ffn_down"], rk.silu(gate_up[:, :ffn]) * gate_up[:, ffn:])
-            )
+            inner = rk.silu(gate_up[:, :ffn]) * gate_up[:, ffn:]
+            x = x + self.sum_up(product(self.matrices[f"{layer}.ffn_down"], inner))
         self.logits[...] = product(self.output, rk.rms_norm(x))
         self.token[...] = rk.argmax(self.logits, axis=-1)
         self.text[...] = rk.where(self.places == self.place, self.token, self.text)
@@ -190,7 +207,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--device", default="emulator:gfx942", help="cuda, hip, or an emulated one")
-    parser.add_argument("--format", choices=("q8_0", "f16"), default="q8_0")
+    parser.add_argument("--format", choices=("q8_0", *NUMBERS), default="q8_0")
     parser.add_argument("--model", type=Path, help="where the file is, or is made; default: a temporary folder")
     for name, value in (
         ("hidden", 128), ("layers", 2), ("heads", 4), ("ffn", 256), ("vocabulary", 320), ("tokens", 6),
