@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+_LOG_LINES: Final = 24  # of a compiler's, in a message
 
 
 class RocmkernError(Exception):
@@ -93,7 +95,15 @@ class UnsupportedInstruction(RocmkernError, NotImplementedError):
 
 
 class BuildError(RocmkernError, RuntimeError):
-    """A kernel source did not compile, or no compiler is there."""
+    """A kernel source did not compile, or no compiler is there. The message shows the first lines of the compiler's
+    `log`.
+    """
+
+    def __init__(self, message: str, log: str = "") -> None:
+        self.log = log.strip()
+        lines = self.log.splitlines()
+        more = [f"and {len(lines) - _LOG_LINES} lines more"] if len(lines) > _LOG_LINES else []
+        super().__init__("\n".join((message, *lines[:_LOG_LINES], *more)))
 
 
 class StaleCodeObject(RocmkernError, RuntimeError):

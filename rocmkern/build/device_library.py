@@ -59,9 +59,13 @@ def isa_version(target: str) -> int:
     if target in _ISA_VERSIONS:
         return _ISA_VERSIONS[target]
     if not re.fullmatch(r"gfx\d{1,2}[0-9a-f]{2}", target):
-        raise BuildError(f"build: no target {target!r}; there are {near(target, (*BUILT, *TARGETS, *PTX))}")
+        raise unknown_target(target)
     digits = target.removeprefix("gfx")
     return int(digits[:-2]) * 1000 + int(digits[-2], 16) * 100 + int(digits[-1], 16)
+
+
+def unknown_target(target: str) -> BuildError:
+    return BuildError(f"build: no target {target!r}; there are {near(target, (*BUILT, *TARGETS, *PTX))}")
 
 
 def check_targets(targets: Iterable[str]) -> None:

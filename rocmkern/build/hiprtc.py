@@ -58,7 +58,7 @@ class Hiprtc:
             status, *_ = _bindings().hiprtcCompileProgram(program, len(options), options)
             if int(status) != 0:
                 log = self._bytes(program, "hiprtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
-                raise BuildError(f"build {source} for {target}: hiprtc answers {status.name}\n{log.strip()}")
+                raise BuildError(f"build {source} for {target}: hiprtc answers {status.name}", log)
             output.write_bytes(self._bytes(program, "hiprtcGetCode"))
             return self._bytes(program, "hiprtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
         finally:

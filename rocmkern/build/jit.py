@@ -130,8 +130,12 @@ def _compile(source: str | Path, target: str, name: str, options: tuple[str, ...
         try:
             said = chosen.compile(path.parent, path.name, target, built, (f"-I{files.sources()}", *options))
         except BuildError as error:
+            if not error.log:
+                raise
             what = f"compile {path.stem} for {target} with {chosen.compiler}: {error}"
-            raise BuildError(f"{what}\n{_numbered(source, str(error))}" if isinstance(source, str) else what) from None
+            told = BuildError(f"{what}\n{_numbered(source, str(error))}" if isinstance(source, str) else what)
+            told.log = error.log
+            raise told from None
         if said.strip():
             warnings.warn(f"compile {path.stem} for {target}: the compiler warns\n{said.strip()}", CompileWarning, 5)
         return built.read_bytes()

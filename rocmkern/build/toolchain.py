@@ -21,6 +21,7 @@ from rocmkern.locks import lazy
 from rocmkern.targets import is_ptx
 
 Name = Literal["auto", "hipcc", "zig"]
+_UNKNOWN_TARGET: Final = re.compile(r"(?:unsupported HIP gpu architecture: |invalid target ID ')(\w+)")
 AMD_IR: Final = ("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-x", "ir")
 
 
@@ -42,7 +43,9 @@ def run(command: list[str], root: Path, what: str) -> subprocess.CompletedProces
     """What a tool of the compiler says. Raises BuildError with its messages where it fails."""
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildError(f"build {what}: the compiler answers {done.returncode}\n{done.stderr.strip()}")
+        if unknown := _UNKNOWN_TARGET.search(done.stderr):
+            raise device_library.unknown_target(unknown[1])
+        raise BuildError(f"build {what}: the compiler answers {done.returncode}", done.stderr)
     return done
 
 

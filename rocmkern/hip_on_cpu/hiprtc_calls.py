@@ -95,7 +95,7 @@ class HiprtcCalls(State):
             try:
                 self._compile(found, Path(scratch), target, is_piece, tuple(passed))
             except BuildError as error:
-                found.log = str(error).partition("\n")[2].encode()
+                found.log = (error.log or str(error)).encode()
                 raise Status(COMPILATION) from None
 
     def _compile(self, program: Program, folder: Path, target: str, is_piece: bool, options: tuple[str, ...]) -> None:

@@ -60,6 +60,21 @@ def test_errors_of_long_sources_show_the_lines_around() -> None:
     assert "\n 598 |" in str(raised.value) and "\n 597 |" not in str(raised.value)
 
 
+def test_errors_of_many_lines_show_the_first() -> None:
+    """The log has all that the compiler says."""
+    source = "__global__ void k(int *p) {\n" + "".join(f"*p = missing_{n};\n" for n in range(300)) + "}\n"
+    with pytest.raises(BuildError, match=r"and \d+ lines more") as raised:
+        jit.compiled(source, "gfx942")
+    log = raised.value.log.splitlines()
+    assert len(str(raised.value).splitlines()) < len(log) and str(raised.value).splitlines()[1] == log[0]
+
+
+def test_unknown_targets_are_told_with_the_nearest() -> None:
+    """In place of the compiler's words and the source."""
+    with pytest.raises(BuildError, match=r"^build: no target 'gfx943'; there are gfx942, gfx950, gfx90a$"):
+        jit.compiled(SOURCE, "gfx943", options=("-DFACTOR=1",))
+
+
 def test_cache_that_fails_costs_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A damaged entry is compiled again and replaced; with no folder to write, each time compiles."""
     calls = []
