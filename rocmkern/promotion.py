@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache, reduce
+from math import isfinite
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -143,6 +144,13 @@ def check_range(value: Number, dtype: DType, operation: str) -> None:
         low, high = limits(dtype)
         if not low <= value <= high:
             raise ScalarRangeError(f"{operation}: {value} is out of bounds for {dtype}; it holds {low}..{high}")
+
+
+def check_whole(value: float, dtype: DType, operation: str) -> None:
+    """Raise ScalarRangeError where an integer dtype can't hold what is left of a float without its fraction."""
+    if not isfinite(value):
+        raise ScalarRangeError(f"{operation}: {value} for {dtype}; use a finite number or a float dtype")
+    check_range(int(value), dtype, operation)
 
 
 def check_kind(kind: str, dtype: DType, operation: str) -> None:

@@ -111,6 +111,7 @@ ENTRIES: dict[str, Callable[[rk.DType, float], rk.Tensor]] = {
     "linspace": lambda d, v: rk.linspace(v, 8, 9, dtype=d)[:1],
     "linspace_end": lambda d, v: rk.linspace(0, v, 9, dtype=d)[-1:],
     "arange": lambda d, v: rk.arange(v, 8, dtype=d)[:1],
+    "insert": lambda d, v: rk.insert(rk.zeros(3, dtype=d), 3, v),
     "nan_to_num": lambda d, v: rk.nan_to_num(rk.full(1, float("nan"), dtype=d), nan=v),
 }
 

@@ -27,7 +27,7 @@ from rocmkern.ops.movement import write
 from rocmkern.ops.parts import part
 from rocmkern.ops.rows_binary import add, floor_divide, multiply
 from rocmkern.ops.rows_unary import floor
-from rocmkern.promotion import Real, Scalar, check_range, scalar_dtype
+from rocmkern.promotion import Real, Scalar, check_range, check_whole, scalar_dtype
 from rocmkern.rounding import nearest_of
 from rocmkern.runtime import Device
 from rocmkern.runtime.capturing import require_done
@@ -116,9 +116,9 @@ def _host_values(obj: object, dtype: DType | None) -> np.ndarray[Any, Any]:
     if values.dtype == np.complex128 and dtype is None:
         with np.errstate(over="ignore"):
             return values.astype(default_dtypes.complex_number().numpy)
-    if dtype is not None and dtype.is_integer and values.dtype.kind == "i" and values.size:
+    if dtype is not None and dtype.is_integer and values.dtype.kind in "if" and values.size:
         for end in (values.min(), values.max()):
-            check_range(int(end), dtype, "asarray")
+            check_whole(end.item(), dtype, "asarray")
     return values
 
 

@@ -18,7 +18,7 @@ from rocmkern.ops.indexing import nonzero
 from rocmkern.ops.manipulation import broadcast_arrays, concat, expand_dims, flip, reshape, stack
 from rocmkern.ops.reduction import any, cumulative_prod
 from rocmkern.ops.rows_binary import add, greater_equal, less, logical_or, multiply, pow, remainder
-from rocmkern.promotion import promote_all
+from rocmkern.promotion import check_whole, promote_all
 from rocmkern.runtime.device import DeviceLike
 from rocmkern.tensor import Tensor
 
@@ -43,7 +43,17 @@ def logspace(
 ) -> Tensor:
     """The powers of a base with evenly spaced exponents from start to stop, worked out in float64."""
     exponents = linspace(start, stop, num, dtype=float64, device=device, endpoint=endpoint)
-    return cast(pow(real_float("logspace", base, "base"), exponents), default_dtypes.floating(dtype))
+    found = pow(real_float("logspace", base, "base"), exponents)
+    return _in_dtype("logspace", found, default_dtypes.floating(dtype))
+
+
+def _in_dtype(operation: str, x: Tensor, dtype: DType) -> Tensor:
+    """Numbers of which those at the ends are the farthest from 0. Raises ScalarRangeError where an integer dtype can't
+    hold them.
+    """
+    for end in (0, -1) if dtype.is_integer and x.size else ():
+        check_whole(float(x[end]), dtype, operation)
+    return cast(x, dtype)
 
 
 def geomspace(
@@ -69,7 +79,7 @@ def geomspace(
         found[0] = low
     if found.size > 1 and endpoint:
         found[-1] = high
-    return cast(found, default_dtypes.floating(dtype))
+    return _in_dtype("geomspace", found, default_dtypes.floating(dtype))
 
 
 def indices(

@@ -9,7 +9,6 @@ import numpy as np
 
 from rocmkern.errors import IndexOutOfRange, ShapeError
 from rocmkern.layout import normal_axes, normal_axis, normal_integer
-from rocmkern.ops.casting import cast
 from rocmkern.ops.creation import asarray, upload
 from rocmkern.ops.elementwise import as_tensor, as_tensors
 from rocmkern.ops.familiar import MOST_PIECES, split, swapaxes
@@ -95,8 +94,8 @@ def insert(x: Tensor, places: Places, values: Operand | Sequence[Any], /, axis: 
     source, at = _line("insert", x, axis)
     n = source.shape[at]
     where = _on_host("insert", places, n)
-    new = asarray(values, device=x.device)
-    new = cast(reshape(new, (1,) * (source.ndim - new.ndim) + new.shape), source.dtype)
+    new = asarray(values, source.dtype, device=x.device)
+    new = reshape(new, (1,) * (source.ndim - new.ndim) + new.shape)
     if isinstance(where, int):
         new = moveaxis(new, 0, at)
         count = new.shape[at]

@@ -47,6 +47,11 @@ def test_linspace_over_the_whole_of_uint64() -> None:
         (lambda: rk.linspace(0, 2**64, 3, dtype=rk.uint64), "linspace: 18446744073709551616 is out of bounds"),
         (lambda: rk.arange(0.5, 300, 1, dtype=rk.uint8), "arange: 299 is out of bounds for uint8"),
         (lambda: rk.arange(-1.5, 3, dtype=rk.uint8), "arange: -1 is out of bounds for uint8"),
+        (lambda: rk.logspace(0, 10, 3, dtype=rk.int32), "logspace: 10000000000 is out of bounds for int32"),
+        (lambda: rk.logspace(0, 400, 3, dtype=rk.int64), "logspace: inf for int64; use a finite"),
+        (lambda: rk.geomspace(-300, -1, 3, dtype=rk.int8), "geomspace: -300 is out of bounds for int8"),
+        (lambda: rk.asarray([1.5, float("nan")], dtype=rk.int32), "asarray: nan for int32; use a finite"),
+        (lambda: rk.asarray([1.5, 1e10], dtype=rk.int32), "asarray: 10000000000 is out of bounds for int32"),
     ],
 )
 def test_what_no_integer_is(call: Any, words: str) -> None:
