@@ -1,5 +1,6 @@
 // binary: two tensors into one. Arithmetic rounds once into the operands' dtype; comparisons give u8 0 or 1; functions
 // of the representation (copysign, nextafter, bitwise) work on the elements as they are.
+#include "include/angle.hpp"
 #include "include/elementwise.hpp"
 #include "include/functions.hpp"
 
@@ -48,7 +49,7 @@ RK_OP(bminimum, Light, minimum(x, y))
 RK_OP(bfloor_divide, Heavy, floor_divide(x, y))
 RK_OP(bremainder, Heavy, remainder(x, y))
 RK_OP(bpow, Heavy, power(x, y))
-RK_OP(batan2, Heavy, atan2(x, y))
+RK_OP(batan2, Heavy, angle(x, y))
 RK_OP(bhypot, Heavy, hypot(x, y))
 RK_OP(blogaddexp, Heavy, log_add_exp(x, y))
 RK_OP(bcopysign, Light, copy_sign(x, y))

@@ -440,9 +440,8 @@ struct Unit {
         repeat_each<T>(left, count, right, total, {ids, id_type}, step, x, out);                                 \
     }
 #define QUANTILE(T)                                                                                              \
-    RK_BLOCK_KERNEL(256) quantile_##T(u64 rows, u32 cols, u32 low, T first_share, T second_share, const T *src,  \
-                                      T *dst) {                                                                  \
-        quantile<T>(rows, cols, low, first_share, second_share, src, dst);                                       \
+    RK_BLOCK_KERNEL(256) quantile_##T(u64 rows, u32 cols, u32 low, f64 share, const T *src, T *dst) {            \
+        quantile<T>(rows, cols, low, share, src, dst);                                                           \
     }
 #define NON_ZEROS(T)                                                                                             \
     RK_BLOCK_KERNEL(256) non_zeros_##T(u64 numel, u64 num_dims, const u64 *info, T mask, bool flat, const T *x,  \

@@ -9,7 +9,7 @@ namespace rk {
 template <typename T>
 struct Mean {
     u64 count;
-    T sum;
+    TwoSums<T> sum;
 };
 
 // Squared distances from the mean of those they are of: two of these join by Chan's formula.
@@ -36,15 +36,15 @@ struct nanmean {
     static constexpr u32 in_flight = 1;  // choosing between states would spill them
     using State = Mean<arith<T>>;
     using Out = T;
-    RK_DEVICE static State identity() { return {0, 0}; }
+    RK_DEVICE static State identity() { return {0, {0, 0}}; }
     RK_DEVICE static State element(T x, u64) {
-        const arith<T> value = widen(x);
-        const bool counts = !is_nan(value);
-        return {counts, counts ? value : 0};
+        const bool counts = !is_nan(widen(x));
+        const arith<T> value = counts ? widen(x) : 0;
+        return {counts, {value, value * TwoSums<arith<T>>::scale}};
     }
     RK_DEVICE static State join(const State &x, const State &y) { return {x.count + y.count, x.sum + y.sum}; }
     RK_DEVICE static Out result(const State &state, u64) {
-        return narrow<T>(state.sum / static_cast<arith<T>>(state.count));
+        return narrow<T>(state.sum.over(static_cast<arith<T>>(state.count)));
     }
 };
 

@@ -56,6 +56,24 @@ RK_DEVICE ExpSum<T> join_exp_sums(const ExpSum<T> &x, const ExpSum<T> &y) {
     return {largest, rescale(x.sum, x.largest, largest) + rescale(y.sum, y.largest, largest)};
 }
 
+// A sum, and what it is of values scaled down, which is a number where the first has overflowed.
+template <typename V>
+struct TwoSums {
+    static constexpr V scale = 0x1p-64;
+    static constexpr V largest = is_same<V, f32> ? 0x1.fffffep+127 : 0x1.fffffffffffffp+1023;
+    V plain;
+    V small;
+
+    RK_DEVICE TwoSums operator+(const TwoSums &other) const { return {plain + other.plain, small + other.small}; }
+    RK_DEVICE bool is_plain() const { return fabs(plain) <= largest; }
+    // The sum over a number. A little beyond the largest number, where rounding may lead, it is that.
+    RK_DEVICE V over(V divisor) const {
+        const V mean = small / divisor, most = largest * scale;
+        const V bounded = fabs(mean) > most && fabs(mean) < most * V(1.001) ? copysign(most, mean) : mean;
+        return is_plain() ? plain / divisor : bounded / scale;
+    }
+};
+
 namespace reduction {
 
 template <typename T>
@@ -77,10 +95,25 @@ struct prod : sum<T> {
     RK_DEVICE static State join(const State &x, const State &y) { return x * y; }
 };
 
+// The same of values scaled down.
 template <typename T>
-struct mean : sum<T> {
-    RK_DEVICE static T result(const total<T> &state, u64 count) {
-        return narrow<T>(state / static_cast<total<T>>(count));
+struct small_sum : sum<T> {
+    RK_DEVICE static total<T> element(T x, u64) { return widen(x) * TwoSums<total<T>>::scale; }
+};
+
+// Threads join sums, and sums of values scaled down where the first are none.
+template <typename T>
+struct mean {
+    static constexpr bool idempotent = false;
+    static constexpr u32 in_flight = 1;  // choosing between states would spill them
+    using Share = sum<T>;
+    using SmallShare = small_sum<T>;
+    using State = TwoSums<total<T>>;
+    using Out = T;
+    RK_DEVICE static State identity() { return {0, 0}; }
+    RK_DEVICE static State join(const State &x, const State &y) { return x + y; }
+    RK_DEVICE static T result(const State &state, u64 count) {
+        return narrow<T>(state.over(static_cast<total<T>>(count)));
     }
 };
 

@@ -218,21 +218,66 @@ RK_DEVICE typename Op::State partial_state(const Rows<T> &rows, u64 row, u64 beg
     return gathered_state<Op, T, false>([&](u64 i) { return rows.at(row, begin + i); }, begin, end - begin, team);
 }
 
-// done(item, state) for each item, from the states that share(team, item) gives the threads of a team.
-template <typename Op, typename Share, typename Done>
-RK_DEVICE void reduce_items(Team team, u64 items, Share share, Done done) {
+// done(item, state) for each item, from the states joined(team, item, is_item) of the teams. All threads of a block call
+// that together, those of a team behind the last item too.
+template <typename Joined, typename Done>
+RK_DEVICE void for_each_item(Team team, u64 items, Joined joined, Done done) {
     const u64 step = static_cast<u64>(grid_x()) * team.count;
 #pragma unroll 1
     for (u64 first = static_cast<u64>(block_x()) * team.count; first < items; first += step) {
         const u64 item = first + team.index;
-        typename Op::State state = Op::identity();
-        if (item < items) {
-            state = share(team, item);
-        }
-        state = team_join<Op>(team, state);
+        const auto state = joined(team, item, item < items);
         if (item < items && team.rank == 0) {
             done(item, state);
         }
+    }
+}
+
+// The same from the states that share(team, item) gives the threads of a team.
+template <typename Op, typename Share, typename Done>
+RK_DEVICE void reduce_items(Team team, u64 items, Share share, Done done) {
+    const auto joined = [&](Team &team, u64 item, bool is_item) {
+        typename Op::State state = Op::identity();
+        if (is_item) {
+            state = share(team, item);
+        }
+        return team_join<Op>(team, state);
+    };
+    for_each_item(team, items, joined, done);
+}
+
+template <typename Op, typename = void>
+constexpr bool has_small_share = false;
+template <typename Op>
+constexpr bool has_small_share<Op, decltype(static_cast<void>(typename Op::SmallShare{}))> = true;
+
+// The same where share(op, team, item) goes through elements by any operation. Waves whose sums overflow go through
+// theirs once more, scaled down.
+template <typename Op, typename Share, typename Done>
+RK_DEVICE void reduce_shares(Team team, u64 items, Share share, Done done) {
+    if constexpr (has_small_share<Op>) {
+        const auto joined = [&](Team &team, u64 item, bool is_item) {
+            using Plain = typename Op::Share;
+            const u32 lanes = lanes_of(team);
+            const auto sum = [&](auto op) {
+                auto own = Plain::identity();
+                if (is_item) {
+                    own = share(op, team, item);
+                }
+                return lanes_join<Plain>(own, lanes);
+            };
+            const auto plain = sum(Plain{});
+            typename Op::State state = {plain, plain * Op::State::scale};
+            if (ballot(!state.is_plain()) != 0) {
+                state.small = sum(typename Op::SmallShare{});
+            }
+            return team.width > wave_size
+                       ? lanes_join<Op>(exchange_waves(team, state, Op::identity()), max_block_waves)
+                       : state;
+        };
+        for_each_item(team, items, joined, done);
+    } else {
+        reduce_items<Op>(team, items, [&](const Team &team, u64 item) { return share(Op{}, team, item); }, done);
     }
 }
 
@@ -243,17 +288,21 @@ RK_DEVICE void reduce_rows(const Rows<T> &rows, Done done) {
     const u64 count = rows.cols == 0 ? grid_x() : rows.count();
     if (rows.are_whole_packs(rows.cols)) {
         const u32 packs = static_cast<u32>(rows.cols / Rows<T>::width);
-        reduce_items<Op>(
+        reduce_shares<Op>(
             team_along_x(), count,
-            [&](const Team &team, u64 row) {
+            [&](auto op, const Team &team, u64 row) {
                 const AlignedPacks<T> load = {rows.data + row * rows.cols};
-                return WholePacks<Op>::template state<T, WholePacks<Op>::in_flight>(load, 0, packs, team);
+                using Packs = WholePacks<decltype(op)>;
+                return Packs::template state<T, Packs::in_flight>(load, 0, packs, team);
             },
             done);
     } else {
-        reduce_items<Op>(
+        reduce_shares<Op>(
             team_along_x(), count,
-            [&](const Team &team, u64 row) { return partial_state<Op>(rows, row, 0, rows.cols, team); }, done);
+            [&](auto op, const Team &team, u64 row) {
+                return partial_state<decltype(op)>(rows, row, 0, rows.cols, team);
+            },
+            done);
     }
 }
 
@@ -292,21 +341,22 @@ RK_DEVICE void reduce_parts(const Rows<T> &rows, u64 part, typename Op::State *p
         parts[at.row * per_row + at.number] = state;
     };
     if (rows.are_whole_packs(part < rows.cols ? part : rows.cols) && part % Rows<T>::width == 0) {
-        reduce_items<Op>(
+        reduce_shares<Op>(
             team_along_x(), count,
-            [&](const Team &team, u64 item) {
+            [&](auto op, const Team &team, u64 item) {
                 const Part at = part_of(item);
                 const AlignedPacks<T> load = {rows.data + at.row * rows.cols + at.begin};
                 const u32 packs = static_cast<u32>(at.end - at.begin) / Rows<T>::width;
-                return WholePacks<Op>::template state<T, WholePacks<Op>::in_flight>(load, at.begin, packs, team);
+                using Packs = WholePacks<decltype(op)>;
+                return Packs::template state<T, Packs::in_flight>(load, at.begin, packs, team);
             },
             done);
     } else {
-        reduce_items<Op>(
+        reduce_shares<Op>(
             team_along_x(), count,
-            [&](const Team &team, u64 item) {
+            [&](auto op, const Team &team, u64 item) {
                 const Part at = part_of(item);
-                return partial_state<Op>(rows, at.row, at.begin, at.end, team);
+                return partial_state<decltype(op)>(rows, at.row, at.begin, at.end, team);
             },
             done);
     }

@@ -9,10 +9,10 @@ template <typename T>
 struct Weighted {
     using Value = arith<T>;
     struct State {
-        Value total;
+        TwoSums<Value> total;
         Value weight;
     };
-    RK_DEVICE static State identity() { return {0, 0}; }
+    RK_DEVICE static State identity() { return {{0, 0}, 0}; }
     RK_DEVICE static State join(const State &x, const State &y) {
         return {x.total + y.total, x.weight + y.weight};
     }
@@ -33,12 +33,12 @@ RK_DEVICE void average(u64 numel, u64 cols, u64 num_dims, const u64 *info, const
                 if (info != nullptr) {
                     at = strided_offsets<2>(row * cols + i, numel, num_dims, info, info + num_dims);
                 }
-                const arith<T> weight = widen(weights[at.of[1]]);
-                state = Op::join(state, State{widen(x[at.of[0]]) * weight, weight});
+                const arith<T> weight = widen(weights[at.of[1]]), value = widen(x[at.of[0]]);
+                state = Op::join(state, State{{value * weight, value * TwoSums<arith<T>>::scale * weight}, weight});
             }
             return state;
         },
-        [&](u64 row, const State &state) { out[row] = narrow<T>(state.total / state.weight); });
+        [&](u64 row, const State &state) { out[row] = narrow<T>(state.total.over(state.weight)); });
 }
 
 }  // namespace rk

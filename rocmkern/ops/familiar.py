@@ -237,7 +237,7 @@ def quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, keep
     if not n:
         raise ShapeError(f"{operation}: no elements along axes {axes} of shape {x.shape}; there is no such value")
     rows = reshape(permute_dims(values, (*kept, *axes)), (*[x.shape[a] for a in kept], n))
-    found = _in_order(rows, [s * (n - 1) for s in shares])
+    found = in_order(rows, [s * (n - 1) for s in shares])
     shape = tuple(1 if a in axes else m for a, m in enumerate(x.shape))
     shaped = [reshape(f, shape) if keepdims else f for f in found]
     if not isinstance(q, Sequence):
@@ -245,35 +245,25 @@ def quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, keep
     return stack(shaped) if shaped else empty((0, *(shape if keepdims else rows.shape[:-1])), values.dtype, x.device)
 
 
-def _in_order(rows: Tensor, positions: list[float]) -> list[Tensor]:
+def in_order(rows: Tensor, positions: list[float]) -> list[Tensor]:
     """The values at fractional positions of each row in order, NaN where a row has one."""
     if fused.takes_quantiles(rows):
-        return [_of_few(rows, position) for position in positions]
+        return [fused.quantile(rows, int(position), position - int(position)) for position in positions]
     ordered, at = sort(rows), rows.ndim - 1
     last = ordered.view(ordered.layout.narrow(at, rows.shape[at] - 1, 1).squeeze((at,)))
-    return [where(isnan(last), last, between(ordered, position)) for position in positions]
+    return [where(isnan(last), last, _between(ordered, position)) for position in positions]
 
 
-def _of_few(rows: Tensor, position: float) -> Tensor:
-    low, share = int(position), position - int(position)
-    if share in (0.0, 0.5):
-        return fused.quantile(rows, low, share)
-    return _joined(fused.quantile(rows, low, 0.0), fused.quantile(rows, low + 1, 0.0), share)
-
-
-def between(ordered: Tensor, position: float) -> Tensor:
-    """The value at a fractional position of the last axis."""
+def _between(ordered: Tensor, position: float) -> Tensor:
+    """The value at a fractional position of the last axis; of equal neighbours that value."""
     low = int(position)
     at, n = ordered.ndim - 1, ordered.shape[-1]
     first, second = (
         ordered.view(ordered.layout.narrow(at, i, 1).squeeze((at,))) for i in (low, low + 1 if low + 1 < n else low)
     )
     share = position - low
-    return _joined(first, second, share) if share else duplicate(first)
-
-
-def _joined(first: Tensor, second: Tensor, share: float) -> Tensor:
-    """The first of two values and a share of the way to the second; of equal ones that value."""
+    if not share:
+        return duplicate(first)
     a, b = wide(first), wide(second)
     return cast(where(equal(a, b), a, add(multiply(a, 1 - share), multiply(b, share))), first.dtype)
 

@@ -18,7 +18,7 @@ from rocmkern.layout import Layout, Shape, broadcast_layout, broadcast_shapes, c
 from rocmkern.ops.casting import duplicate, packed
 from rocmkern.ops.elementwise import same_device
 from rocmkern.ops.faults import under_check
-from rocmkern.ops.launch import Kernel, context, empty, encode, kernel, layout_info, word
+from rocmkern.ops.launch import Kernel, context, empty, kernel, layout_info, word
 from rocmkern.ops.parts import from_words, words
 from rocmkern.runtime import Device
 from rocmkern.tensor import Tensor
@@ -298,12 +298,9 @@ def takes_quantiles(rows: Tensor) -> bool:
 def quantile(rows: Tensor, low: int, share: float) -> Tensor:
     """The value at a place of each row in order, and a share of the way to the next, NaN where a row has one."""
     cols, dtype = rows.shape[-1], rows.dtype
-    shares = encode(1 - share, dtype), encode(share, dtype)
     source, out = packed(rows), empty(rows.shape[:-1], dtype, rows.device)
     plan = context(rows.device).plan(plans_sort.row_a_block, out.size, cols)
-    kernel(rows.device, f"quantile_{dtype.short}").run(
-        plan, out.size, cols, low, *shares, source.address, out.address
-    )  # fmt: skip
+    kernel(rows.device, f"quantile_{dtype.short}").run(plan, out.size, cols, low, share, source.address, out.address)
     return out
 
 

@@ -166,12 +166,8 @@ def _quantiles(operation: str, x: Tensor, q: Shares, whole: int, axis: Axes, met
     n = rows.shape[-1]
     if not n:
         raise ShapeError(f"{operation}: no elements along axes of shape {x.shape}; there is no such value")
-    ordered, unknown = sort(rows), any_of(isnan(rows), axis=-1)
-    found = []
-    for share in shares:
-        place = min(max(_PLACES[method](n, share, floor, round), 0.0), n - 1.0)
-        value = familiar.between(ordered, place)
-        found.append(reshape(where(unknown, nan, value), shape))
+    places = [min(max(_PLACES[method](n, share, floor, round), 0.0), n - 1.0) for share in shares]
+    found = [reshape(value, shape) for value in familiar.in_order(rows, places)]
     return stack(found) if several else found[0]
 
 

@@ -59,11 +59,12 @@ def average(x: Tensor, /, axis: Axes = None, weights: Tensor | None = None, *, k
             )
         weights = reshape(weights, tuple(n if a == axes[0] else 1 for a, n in enumerate(x.shape)))
     dtype = floating(x.dtype, weights.dtype)
-    points, each = cast(x, dtype), broadcast_to(cast(weights, dtype), x.shape)
-    found = _weighted(points, each, axes, keepdims)
+    points, each = cast(x, dtype), cast(weights, dtype)
+    found = _weighted(points, broadcast_to(each, x.shape), axes, keepdims)
     if found is None:
         points, each = wide(points), wide(each)
-        found = sum(points * each, axis=axes, keepdims=keepdims) / sum(each, axis=axes, keepdims=keepdims)
+        share = each / max(abs(each)) if each.size else each  # of the largest, so that no product overflows
+        found = mean(points * share, axis=axes, keepdims=keepdims) / mean(share, axis=axes, keepdims=keepdims)
     return cast(found, dtype)
 
 

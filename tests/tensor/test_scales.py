@@ -153,14 +153,33 @@ COMPLEX: Final = (rk.complex64, rk.complex128)
 @pytest.mark.parametrize("dtype", [*DTYPES, *COMPLEX], **BY_DTYPE)
 @pytest.mark.parametrize("n", [1, 4, 100, 5001])
 def test_means_of_the_largest_numbers(dtype: DType, n: int) -> None:
-    """Are these numbers, whose sum is none, where `where` chooses and of complex numbers; they don't deviate."""
+    """Are these numbers, whose sum is none; they don't deviate."""
     x = rk.full((2, 2 * n), BIGGEST[dtype.short], dtype=dtype)
     counts, value = rk.asarray(np.arange(2 * n) % 2 == 0), x.numpy()[:, 0].astype(np.complex128)
-    means, deviations = [rk.mean(x, axis=1, where=counts)], [rk.std(x, axis=1, where=counts)]
-    if dtype.is_complex:
-        means += [rk.nanmean(x, axis=1), rk.median(x, axis=1)]
-        deviations += [rk.std(x, axis=1), rk.nanstd(x, axis=1)]
+    means = [rk.mean(x, axis=1, where=counts), rk.mean(x, axis=1), rk.mean(x, axis=0)[:2], rk.nanmean(x, axis=1)]
+    means.append(rk.median(x, axis=1) if dtype.is_complex else rk.average(x, axis=1, weights=rk.full(2 * n, 3.0)))
     for found in means:
         assert_near(found, value, dtype)
-    for found in deviations:
-        assert (found.numpy() <= ROUNDINGS[dtype.short] * np.abs(value)).all()
+    for deviation in (rk.std, rk.nanstd, lambda x, axis: rk.std(x, axis=axis, where=counts)):
+        assert (deviation(x, axis=1).numpy() <= ROUNDINGS[dtype.short] * np.abs(value)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, **BY_DTYPE)
+@pytest.mark.parametrize("n", [3, 64, 5001, 300_001])
+def test_means_near_the_ends(dtype: DType, n: int) -> None:
+    """Of numbers of both signs next to the largest, whole rows and parts, and next to the smallest, where nothing is
+    scaled; an infinity and NaN stay.
+    """
+    rng = np.random.default_rng(n)
+    info = rk.finfo(dtype)
+    for size in (float(info.max), float(info.smallest_normal)):
+        x = (rng.uniform(0.5, 1, (3, n)) * rng.choice([-1, 1, 1], (3, n)) * size).astype(dtype.numpy)
+        x[2] = np.abs(x[2])
+        want = x.astype(np.longdouble)
+        for values, axis in ((rk.asarray(x), 1), (rk.asarray(x.T.copy()), 0)):
+            for mean in (rk.mean, rk.nanmean):
+                error = np.abs(mean(values, axis=axis).numpy().astype(np.longdouble) - want.mean(1))
+                assert (error <= ROUNDINGS[dtype.short] * np.abs(want).mean(1)).all()
+    x[0, n // 2], x[1, n // 3] = np.inf, np.nan
+    assert np.array_equal(np.isfinite(rk.mean(rk.asarray(x), axis=1).numpy()), [False, False, True])
+    assert rk.mean(rk.asarray(x)[0]).item() == float("inf")

@@ -124,11 +124,10 @@ def _of_floats(t: DType) -> Iterator[KernelSpec]:
 
 
 def _quantile(t: DType) -> KernelSpec:
-    shares = scalar("first_share", t), scalar("second_share", t)
     sizes = scalar("rows"), scalar("cols", _U32), scalar("low", _U32)
     return _spec(
-        f"quantile_{t.short}", f"QUANTILE({t.short})", *sizes, *shares, source("src", t, "rows", "cols"),
-        result("dst", t, "rows"),
+        f"quantile_{t.short}", f"QUANTILE({t.short})", *sizes, scalar("share", _F64),
+        source("src", t, "rows", "cols"), result("dst", t, "rows"),
     )  # fmt: skip
 
 

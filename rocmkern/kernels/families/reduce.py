@@ -56,7 +56,8 @@ def state_bytes(op: str, t: DType) -> int:
         "argmin": 16,
         "argmax": 16,
         "logsumexp": 2 * word,
-        "nanmean": 16,
+        "mean": 2 * word,
+        "nanmean": 8 + 2 * word,
         "nanvar": 8 + 4 * word,
         "squares": 3 * word,
     }
