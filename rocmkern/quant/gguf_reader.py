@@ -32,6 +32,11 @@ KINDS: Final[dict[int, BlockFormat | DType]] = {
     0: dtypes.float32, 1: dtypes.float16, 30: dtypes.bfloat16, 28: dtypes.float64, 24: dtypes.int8, 25: dtypes.int16,
     26: dtypes.int32, 27: dtypes.int64, **{BLOCK_NUMBERS[f.struct]: f for f in FORMATS},
 }  # fmt: skip
+# Block formats of ggml that have no kernels here.
+OTHER_NAMES: Final[dict[int, str]] = {
+    9: "q8_1", 16: "iq2_xxs", 17: "iq2_xs", 18: "iq3_xxs", 19: "iq1_s", 21: "iq3_s", 22: "iq2_s", 29: "iq1_m",
+    34: "tq1_0", 35: "tq2_0", 40: "nvfp4", 41: "q1_0",
+}  # fmt: skip
 MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
 MOST_ENTRIES: Final = 1 << 16  # of metadata, and of tensors
@@ -48,6 +53,7 @@ _STRING, _ARRAY = 8, 9
 _LENGTH_BYTES: Final = 8
 _POINTER_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 8, 40, 64  # of objects in a list: known ones, numbers, empty texts
 _LARGEST_LETTER: Final = 4
+_PIECE_BYTES: Final = 1 << 18  # of an array of texts that are read together
 
 
 @define(eq=False)
@@ -78,11 +84,22 @@ class Source:
 
 
 @frozen
+class UnknownFormat:
+    """A type that has no kernels here. How many bytes it takes is not known: all up to the next tensor are its."""
+
+    number: int  # ggml's
+
+    @property
+    def name(self) -> str:
+        return OTHER_NAMES.get(self.number, f"type {self.number}")
+
+
+@frozen
 class Place:
     """Where a tensor lies in its file."""
 
     name: str
-    kind: BlockFormat | DType
+    kind: BlockFormat | DType | UnknownFormat
     shape: tuple[int, ...]
     offset: int
     nbytes: int
@@ -119,7 +136,9 @@ class Header:
             raise ValueError(f"{ALIGNMENT_KEY} is {_shown(alignment)}, no power of two")
         rows = [self._tensor() for _ in range(tensors)]
         start = -(-self._position // alignment) * alignment
-        self.tensors = [self._placed(start, alignment, *row) for row in rows]
+        offsets = sorted({row[3] for row in rows})
+        ends = dict(pairwise([*offsets, max(self.size - start, 0)]))
+        self.tensors = [self._placed(start, alignment, ends[row[3]], *row) for row in rows]
         self._require_apart()
 
     def _take(self, nbytes: int) -> bytes:
@@ -156,6 +175,28 @@ class Header:
         except UnicodeDecodeError:
             raise ValueError(f"the text that ends at byte {self._position} is no UTF-8") from None
 
+    def _texts(self, count: int) -> list[str]:
+        """As many texts, most of them from pieces of the file that hold many."""
+        found, length_of = list[str](), _ROWS["Q"].unpack_from
+        while len(found) < count:
+            piece, begin, parts = self.file.read(_PIECE_BYTES), 0, list[bytes]()
+            while len(found) + len(parts) < count and begin + _LENGTH_BYTES <= len(piece):
+                end = begin + _LENGTH_BYTES + length_of(piece, begin)[0]
+                if end > len(piece):
+                    break
+                parts.append(piece[begin + _LENGTH_BYTES : end])
+                begin = end
+            self.file.seek(self._position + begin)
+            self._position += begin
+            self._take_memory(sum(len(part) * (1 + (1 if part.isascii() else _LARGEST_LETTER)) for part in parts))
+            try:
+                found += [part.decode() for part in parts]
+            except UnicodeDecodeError:
+                raise ValueError(f"a text that ends before byte {self._position} is no UTF-8") from None
+            if len(found) < count:
+                found.append(self._text())
+        return found
+
     def _name(self, what: str) -> str:
         name = self._text()
         if len(name) > LONGEST_NAME:
@@ -175,7 +216,7 @@ class Header:
         if kind == _STRING:
             self._require(count * _LENGTH_BYTES)
             self._take_memory(count * _TEXT_BYTES)
-            self.metadata[key] = [self._text() for _ in range(count)]
+            self.metadata[key] = self._texts(count)
         elif kind in _SCALARS:
             item = np.dtype(f"<{_SCALARS[kind]}")
             data = self._take(count * item.itemsize)
@@ -198,12 +239,14 @@ class Header:
         dims = struct.unpack(f"<{count}Q", self._take(8 * count))
         return name, tuple(reversed(dims)), self._number("I"), self._number("Q")
 
-    def _placed(self, start: int, alignment: int, name: str, shape: tuple[int, ...], number: int, offset: int) -> Place:
-        what, kind = f"tensor {_shown(name)}", KINDS.get(number)
-        if kind is None:
-            known = ", ".join(k.name for k in KINDS.values())
-            raise ValueError(f"{what} has ggml type {number}, which has no kernels here; there are {known}")
-        if isinstance(kind, BlockFormat):
+    def _placed(
+        self, start: int, alignment: int, end: int, name: str, shape: tuple[int, ...], number: int, offset: int
+    ) -> Place:
+        """`end` is where the next tensor begins."""
+        what, kind = f"tensor {_shown(name)}", KINDS.get(number) or UnknownFormat(number)
+        if isinstance(kind, UnknownFormat):
+            nbytes = max(end - offset, 0)
+        elif isinstance(kind, BlockFormat):
             if not shape or shape[-1] % kind.values:
                 raise ValueError(
                     f"{what} of {kind.name} has shape {shape}; its rows must be multiples of {kind.values}"

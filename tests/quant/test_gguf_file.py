@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rocmkern.codeobject import MOST_BYTES
 from rocmkern.dtypes import bfloat16, float32
-from rocmkern.errors import GgufError
+from rocmkern.errors import FormatNotFound, GgufError
 from rocmkern.kernels.block_formats import FORMATS, BlockFormat
 from rocmkern.quant.gguf_file import load_gguf
 from rocmkern.quant.gguf_reader import BLOCK_NUMBERS, KINDS, Source, read_header
@@ -210,11 +210,80 @@ def described(name: str, *dims: int, kind: int) -> bytes:
     return name.encode() + struct.pack(f"<I{len(dims)}QI", len(dims), *dims, kind)
 
 
-def test_an_unknown_type_names_tensor_and_number(sample: Path) -> None:
-    """A type without kernels says which tensor has it and what there is."""
+def test_a_type_without_kernels_fails_at_its_use(sample: Path) -> None:
+    """The file is read, with the other tensors; the error says which tensor has the type and what there is."""
     replaced(sample, described("weights", 64, 2, kind=2), described("weights", 64, 2, kind=16))
-    with pytest.raises(GgufError, match=r"'weights' has ggml type 16, which has no kernels here; there are .*q4_k"):
-        load_gguf(sample)
+    file = load_gguf(sample)
+    assert file["floats"].to("emulator:gfx942").tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert file["weights"].kind.name == "iq2_xxs"
+    assert file["weights"].nbytes >= 2 * 36
+    with pytest.raises(FormatNotFound, match=r"'weights' of sample\.gguf: no kernels for iq2_xxs; .*one of .*q4_k"):
+        file["weights"].to("emulator:gfx942")
+
+
+def test_bytes_of_a_type_without_kernels_end_where_the_next_tensor_begins(sample: Path) -> None:
+    """Nothing of another tensor is taken for its."""
+    replaced(sample, described("floats", 3, 2, kind=0), described("floats", 3, 2, kind=99))
+    file = load_gguf(sample)
+    assert (file["floats"].kind.name, file["floats"].nbytes) == ("type 99", 32)
+
+
+def in_parts(tmp_path: Path, count: int = 2) -> list[Path]:
+    """A model of one tensor a part, whose first part has the metadata."""
+    paths = []
+    for number in range(count):
+        path = tmp_path / f"model-{number + 1:05}-of-{count:05}.gguf"
+        writer = gguf.GGUFWriter(path, "test")
+        writer.add_uint16("split.no", number)
+        writer.add_uint16("split.count", count)
+        if not number:
+            writer.add_string("test.only", "the first")
+        writer.add_tensor(f"w{number}", np.full(4, number, np.float32))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        paths.append(path)
+    return paths
+
+
+def test_parts_of_a_model_are_one(tmp_path: Path) -> None:
+    """Whichever of them is named: the tensors of all, the metadata of the first."""
+    for path in in_parts(tmp_path, 3):
+        file = load_gguf(path)
+        assert list(file) == ["w0", "w1", "w2"]
+        assert file.metadata["test.only"] == "the first"
+        assert file["w2"].to("emulator:gfx942").tolist() == [2, 2, 2, 2]
+
+
+def test_parts_that_are_missing_or_misnamed_are_named(tmp_path: Path) -> None:
+    """A part says how many there are; its name says which the others are."""
+    first, second = in_parts(tmp_path)
+    second.rename(tmp_path / "elsewhere.gguf")
+    with pytest.raises(GgufError, match=r"its part model-00002-of-00002\.gguf is missing; put all 2 in one folder"):
+        load_gguf(first)
+    with pytest.raises(GgufError, match=r"elsewhere\.gguf: it says that it is one of 2 parts, and is not named like"):
+        load_gguf(tmp_path / "elsewhere.gguf")
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(GgufError, match=r"00002-of-00002\.gguf: tensor 'w0' is in an earlier part too"):
+        load_gguf(first)
+
+
+@pytest.mark.parametrize("texts", [0, 3, 40_000])
+def test_arrays_of_texts_are_read_whole(texts: int, tmp_path: Path) -> None:
+    """Whether they lie in one piece of the file or in several, whose borders cut texts and lengths."""
+    words = ["ü" * (n % 37) + str(n) for n in range(texts)]
+    if texts == 3:
+        words[1] = "x" * (1 << 20)
+    writer = gguf.GGUFWriter(tmp_path / "words.gguf", "test")
+    writer.add_array("words", ["", *words])
+    writer.add_string("behind", "it")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    metadata = load_gguf(tmp_path / "words.gguf").metadata
+    assert metadata["words"] == ["", *words]
+    assert metadata["behind"] == "it"
 
 
 def test_rows_that_blocks_do_not_divide_are_refused(sample: Path) -> None:
