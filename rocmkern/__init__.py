@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rocmkern import errors as errors
     from rocmkern import fft as fft  # so it is public to type checkers, as the others are by `*`
     from rocmkern import linalg as linalg
+    from rocmkern import models as models
     from rocmkern import random as random
     from rocmkern.build.expressions import *
     from rocmkern.build.jit import compile as compile
@@ -188,7 +189,7 @@ _ELSEWHERE = {
     "topk": "top_k", "unsqueeze": "expand_dims",
 }  # fmt: skip
 
-_EXTENSIONS = ("distributed", "errors", "fft", "linalg", "random")  # modules of their own
+_EXTENSIONS = ("distributed", "errors", "fft", "linalg", "models", "random")  # modules of their own
 
 __all__ = sorted(_HOME)
 

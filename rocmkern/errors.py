@@ -176,6 +176,18 @@ class ModelNotFound(RocmkernError, LookupError):
     """A model's files or the packages that read them are not installed."""
 
 
+class UnsupportedArchitecture(RocmkernError, LookupError):
+    """A model is of a kind, or has a part, that is not computed here."""
+
+
+class TemplateError(RocmkernError, ValueError):
+    """A chat template is missing, does not parse, or refuses the messages."""
+
+
+class ContextError(RocmkernError, ValueError):
+    """More tokens than a session has room for."""
+
+
 class PackageError(RocmkernError, ValueError):
     """A package of foreign kernels, or a table in it, can't be used as it is."""
 

@@ -85,6 +85,12 @@ class GgufFile(Mapping[str, GgufTensor]):
             near = get_close_matches(str(name), self.tensors, cutoff=0.4) or list(self.tensors)[:3]
             raise TensorNotFound(f"{self.path.name}: no tensor {name!r}; it has {', '.join(near) or 'none'}") from None
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.tensors.get(name, default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.tensors)
 

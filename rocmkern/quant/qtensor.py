@@ -27,7 +27,7 @@ from rocmkern.kernels.families.quantized import (
 from rocmkern.kernels.plans import LaunchPlan
 from rocmkern.layout import Shape, normal_shape
 from rocmkern.ops import tuned
-from rocmkern.ops.creation import zeros
+from rocmkern.ops.creation import upload, zeros
 from rocmkern.ops.elementwise import as_tensor
 from rocmkern.ops.launch import context, empty
 from rocmkern.runtime import Device, DeviceMemory
@@ -88,15 +88,17 @@ class QTensor:
 
         Raises KernelIndexError (an IndexError) for an id outside the rows, DTypeError for ids that are no integers.
         """
+        return self.rows_at(self._uploaded(_numbers("embedding", ids, self.rows)))
+
+    def rows_at(self, ids: Tensor) -> Tensor:
+        """What `embedding` gives for ids of int32 on the device that are known to be rows: nothing looks at them."""
         self._require_matmul("embedding")
-        numbers = _numbers("embedding", ids, self.rows)
-        out = empty((numbers.size, self.padded_columns), dtypes.float32, self.device)
+        out = empty((ids.size, self.padded_columns), dtypes.float32, self.device)
         if out.size:
-            index = self._uploaded(numbers)
-            sizes = (numbers.size, self.padded_columns)
-            arguments = (self.memory.address, index.address, out.address, self.padded_columns, self.row_bytes)
+            sizes = (ids.size, self.padded_columns)
+            arguments = (self.memory.address, ids.address, out.address, self.padded_columns, self.row_bytes)
             _launch(self.device, f"get_rows_{self.format.symbol}", plans.rows, sizes, *arguments)
-        return self._unpadded(out, (*numbers.shape, self.columns))
+        return self._unpadded(out, (*ids.shape, self.columns))
 
     def matmul(self, x: Tensor) -> Tensor:
         """`x @ W.T` for this matrix W: the last axis of `x` becomes the rows of W. The result has `x`'s dtype.
@@ -170,30 +172,33 @@ class QTensor:
             raise ShapeError(
                 f"matmul_experts: a quantized tensor of shape {self.shape}; it takes experts, rows, columns"
             )
+        return self.matmul_chosen(x, self._uploaded(_numbers("matmul_experts", ids, self.shape[0])))
+
+    def matmul_chosen(self, x: Tensor, ids: Tensor) -> Tensor:
+        """What `matmul_experts` gives for ids of int32 on the device that are known to be experts: nothing looks at
+        them.
+        """
         self._require_vectors("matmul_experts", x)
-        numbers = _numbers("matmul_experts", ids, self.shape[0])
-        if numbers.ndim != 2 or x.shape[:-1] not in (numbers.shape, numbers.shape[:1]):
-            raise ShapeError(f"matmul_experts: {x.shape} for ids of shape {numbers.shape}; use (tokens, slots)")
-        tokens, slots = numbers.shape
+        if ids.ndim != 2 or x.shape[:-1] not in (ids.shape, ids.shape[:1]):
+            raise ShapeError(f"matmul_experts: {x.shape} for ids of shape {ids.shape}; use (tokens, slots)")
+        tokens, slots = ids.shape
         rows = self.shape[1]
         if not self.columns:
             return zeros((tokens, slots, rows), dtype=x.dtype, device=self.device)
         out = empty((tokens, slots, rows), x.dtype, self.device)
         if out.size:
             _require_counts("matmul_experts", rows, tokens, self.padded_columns)
-            x, index = x if x.is_contiguous else x.copy(), self._uploaded(numbers)
-            addresses = (self.memory.address, x.address, index.address, out.address)
+            x = x if x.is_contiguous else x.copy()
+            addresses = (self.memory.address, x.address, ids.address, out.address)
             per_token = 1 if x.ndim == 2 else slots
             sizes = (rows, self.padded_columns, tokens, slots, per_token, self.columns, KINDS[x.dtype])
             symbol = f"multiply_experts_{self.format.symbol}"
             _launch(self.device, symbol, plans.experts, (rows, tokens, slots), *addresses, *sizes)
         return out
 
-    def _uploaded(self, numbers: np.ndarray[Any, Any]) -> DeviceMemory:
+    def _uploaded(self, numbers: np.ndarray[Any, Any]) -> Tensor:
         """Ids as the kernels take them."""
-        index = self.device.alloc(4 * numbers.size)
-        index.copy_from_host(numbers.astype(np.uint32))
-        return index
+        return upload(numbers.astype(np.int32), self.device)
 
     def _require_vectors(self, operation: str, x: Tensor) -> None:
         self._require_matmul(operation)

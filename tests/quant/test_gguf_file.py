@@ -20,6 +20,7 @@ from rocmkern.codeobject import MOST_BYTES
 from rocmkern.dtypes import bfloat16, float32
 from rocmkern.errors import FormatNotFound, GgufError
 from rocmkern.kernels.block_formats import FORMATS, BlockFormat
+from rocmkern.quant import gguf_file
 from rocmkern.quant.gguf_file import load_gguf
 from rocmkern.quant.gguf_reader import BLOCK_NUMBERS, KINDS, Source, read_header
 
@@ -76,6 +77,18 @@ def test_metadata_and_order_are_kept(sample: Path) -> None:
     assert list(file) == ["floats", "weights"]
     assert len(file) == 2
     assert (file["floats"].kind, file["floats"].shape) == (float32, (2, 3))
+
+
+def test_asking_for_a_tensor_that_is_not_there_looks_for_no_other(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names alike are sought for an error alone: among thousands of tensors that takes milliseconds a name."""
+    monkeypatch.setattr(gguf_file, "get_close_matches", None)
+    file = load_gguf(sample)
+    assert "floats" in file
+    assert "float" not in file
+    assert file.get("float") is None
+    assert file.get("floats") is file["floats"]
 
 
 def test_a_tensor_is_read_when_it_is_used(sample: Path) -> None:
