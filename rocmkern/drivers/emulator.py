@@ -5,8 +5,10 @@ other stream is a thread of its own.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import itertools
 import os
+import platform
 import re
 import weakref
 from collections import deque
@@ -22,7 +24,7 @@ from rocmkern.drivers.pinned import PinnedRanges
 from rocmkern.drivers.protocol import Again, CallStep, CopyStep, DeviceInfo, Dims, Driver, FillStep, GraphStep, Work
 from rocmkern.drivers.work_queue import Mark, WorkQueue
 from rocmkern.emulator.callers import caller
-from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError, together
+from rocmkern.errors import ClosedError, DeviceNotFound, DeviceOutOfMemory, DriverError, DriverUnavailable, together
 from rocmkern.locks import renew_in_children
 from rocmkern.near import near
 from rocmkern.targets import TARGETS, Target
@@ -37,6 +39,7 @@ _CHECKED: Final = "checked"
 _NAME: Final = re.compile(
     rf"emulator(:(?P<target>(?!{_CHECKED}$)[a-z]\w*))?(:(?P<ordinal>\d{{1,4}}))?(:(?P<checked>{_CHECKED}))?"
 )
+_HOSTS: Final = ("Linux on x86_64", "Linux on AMD64")
 _MAX_GRID: Final[Dims] = (2**31 - 1, 65536, 65536)  # what HIP reports
 
 
@@ -49,7 +52,17 @@ def open_device(name: str) -> EmulatorDriver:
             f"open: no device {name!r}; the emulator has {near(name.split(':')[1], TARGETS)}, each also with "
             f"`:{_CHECKED}`, and with `:1` and so on for more than one"
         )
+    _demand_host(name)
     return EmulatorDriver(_info(target, int(found["ordinal"] or 0), checked=bool(found["checked"])))
+
+
+def _demand_host(name: str) -> None:
+    """Raises DriverUnavailable on a machine whose code the emulator can't make, or that lacks llvmlite."""
+    system = f"{platform.system()} on {platform.machine()}"
+    if system not in _HOSTS:
+        raise DriverUnavailable(f"open {name}: the emulator runs on x86-64 Linux, this is {system}; use WSL 2 or a GPU")
+    if importlib.util.find_spec("llvmlite") is None:
+        raise DriverUnavailable(f"open {name}: the emulator needs llvmlite; run `pip install llvmlite`, or use a GPU")
 
 
 def present() -> tuple[DeviceInfo, ...]:

@@ -17,6 +17,25 @@ from tests.scripts import script
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def test_diagrams_are_what_the_script_draws() -> None:
+    """Each SVG that scripts/draw_diagrams.py has, as it is written today."""
+    drawn = script("draw_diagrams")
+    for name, diagram in drawn.DIAGRAMS.items():
+        assert (drawn.FOLDER / f"{name}.svg").read_text("utf-8") == drawn.svg(diagram), "run scripts/draw_diagrams.py"
+
+
+def test_what_an_installation_without_the_emulator_needs() -> None:
+    """The page's list is pyproject's dependencies but llvmlite, and each of those has its line in the table."""
+    listed = re.search(r"^dependencies = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.M | re.S)
+    assert listed is not None
+    needed = re.findall(r'^ +"([\w-]+)', listed[1], re.M)
+    page = (ROOT / "docs" / "installation.md").read_text("utf-8")
+    command = re.search(r"^pip install (attrs .*)$", page, re.M)
+    assert command is not None and command[1].split() == [name for name in needed if name != "llvmlite"]
+    table = page.partition("## What it depends on")[2].partition("## ")[0]
+    assert [name for name in needed if name not in table] == []
+
+
 def test_kernel_tables_are_what_the_catalogue_says() -> None:
     """docs/kernels.md is what scripts/render_kernels.py writes today."""
     rendered = script("render_kernels")

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+TUTORIALS = ROOT / "examples" / "tutorials"
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
 
 
@@ -63,3 +64,37 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     done = run([sys.executable, str(example)], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", ["tensors", "own_kernel", "cost"])
+def test_programs_of_tutorials_draw_their_picture(name: str, tmp_path: Path) -> None:
+    """Each compares its results itself and writes a PNG under its name."""
+    done = run([sys.executable, str(TUTORIALS / f"{name}.py")], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_bug_of_the_tutorial_is_found(tmp_path: Path) -> None:
+    """The page's words: the race of lines 8 and 10, told with exit code 1; with the barrier it is gone."""
+    for name in ("find_the_bug.py", "find_the_bug.hip"):
+        (tmp_path / name).write_text((TUTORIALS / name).read_text())
+    command = [sys.executable, "-m", "rocmkern", "check", "find_the_bug.py"]
+    done = run(command, tmp_path)
+    assert done.returncode == 1 and "race, write after read" in done.stdout
+    assert "find_the_bug.hip:8 " in done.stdout and "find_the_bug.hip:10 " in done.stdout
+    source = tmp_path / "find_the_bug.hip"
+    source.write_text(source.read_text().replace("square(x[t]);\n", "square(x[t]);\n    __syncthreads();\n"))
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "0 errors in 2 launches" in done.stdout or "no errors" in done.stdout
+
+
+def test_the_cuda_program_of_the_tutorial_runs_on_both_waves(tmp_path: Path) -> None:
+    """The script converts, lints, builds and runs it; the program itself compares its sum."""
+    (tmp_path / "rocmkern").write_text(f'#!/bin/sh\nexec {sys.executable} -m rocmkern "$@"\n')
+    (tmp_path / "rocmkern").chmod(0o755)
+    command = f'PATH="{tmp_path}:$PATH" sh "{TUTORIALS / "from_cuda.sh"}"'
+    done = run(["bash", "-c", command], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("sum 499500, expected 499500") == 2
+    assert "write `warpSize / 2`" in done.stdout
