@@ -14,12 +14,12 @@ INTERRUPTED: Final = 130  # as a shell has it: 128 and the number of the signal
 
 # Each is a function of that name in the module named.
 _COMMANDS: Final = {
-    "bench": "bench", "build": "build", "cache": "cache", "check": "check", "compile": "compile", "demo": "demo",
-    "doctor": "doctor", "embed": "embed", "extract": "extract", "hipcc": "hipcc", "hipify": "hipify",
-    "info": "info", "inspect": "inspect", "gen-kernels": "gen_kernels", "kernels": "kernels",
-    "lint-code": "lint_code", "lint-waves": "lint_waves", "new": "new", "package": "package", "profile": "profile",
-    "replay": "replay", "run": "run", "run-hip": "run_hip", "search": "embed", "tune": "tune",
-    "verify": "verify",
+    "bench": "bench", "bench-model": "language", "build": "build", "cache": "cache", "chat": "language",
+    "check": "check", "compile": "compile", "demo": "demo", "doctor": "doctor", "embed": "embed", "extract": "extract",
+    "generate": "language", "hipcc": "hipcc", "hipify": "hipify", "info": "info", "inspect": "inspect",
+    "gen-kernels": "gen_kernels", "kernels": "kernels", "lint-code": "lint_code", "lint-waves": "lint_waves",
+    "new": "new", "package": "package", "perplexity": "language", "profile": "profile", "replay": "replay",
+    "run": "run", "run-hip": "run_hip", "search": "embed", "serve": "serve", "tune": "tune", "verify": "verify",
 }  # fmt: skip
 
 

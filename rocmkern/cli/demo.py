@@ -12,8 +12,12 @@ import click
 import numpy as np
 from attrs import asdict, frozen
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
+
+from rocmkern.cli.language import loaded, printed, told
+from rocmkern.errors import ModelNotFound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +33,9 @@ SENTENCES = (
     "Shares fell sharply on Monday",
     "The stock market had a bad day",
 )
+QUESTION = "What is the capital of France?"
+ANSWER_TOKENS = 12
+CONTEXT = 512
 # the largest difference from float64, relative to the largest component of a unit vector
 BOUNDS = {"float32": 1e-5, "float16": 2e-2, "bfloat16": 1e-1}
 COSINES = {"q8_0": 0.999, "q4_k_m": 0.98, "q4_k": 0.96}
@@ -58,11 +65,23 @@ class Check:
 @click.option(
     "--quantized/--no-quantized", default=True, show_default=True, help="Also run q8_0, q4_k_m and q4_k weights."
 )
+@click.option(
+    "--question",
+    default=QUESTION,
+    show_default=True,
+    help="For SmolLM2, where it is there; empty: none.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def demo(
-    texts: tuple[str, ...], path: Path | None, device_name: str | None, dtype: str, quantized: bool, as_json: bool
+    texts: tuple[str, ...],
+    path: Path | None,
+    device_name: str | None,
+    dtype: str,
+    quantized: bool,
+    question: str,
+    as_json: bool,
 ) -> None:
-    """Embed sentences with all-MiniLM-L6-v2 on our kernels and check the result against NumPy.
+    """Embed sentences with all-MiniLM-L6-v2 on our kernels, check the result against NumPy, and ask SmolLM2 a question.
 
     \b
     Examples:
@@ -95,6 +114,8 @@ def demo(
         click.echo(json.dumps(_document(device, sentences, similarity, checks, calls)))
     else:
         _print(console, device, sentences, similarity, checks, calls)
+        if question:
+            _ask(console, device_name, question)
     if not all(check.passed for check in checks):
         raise click.exceptions.Exit(1)
 
@@ -125,6 +146,22 @@ def _run(
     seconds = time.perf_counter() - started
     progress.remove_task(task)
     return vectors, seconds, calls.totals()
+
+
+def _ask(console: Console, device_name: str | None, question: str) -> None:
+    """Has SmolLM2 answer, where it is installed."""
+    from rocmkern.models import smollm2
+
+    try:
+        file = smollm2.path()
+    except ModelNotFound as missing:
+        console.print(f"no question is asked: {missing}", style="dim", markup=False)
+        return
+    model = loaded(file, device_name, CONTEXT)
+    console.print(f"\n[bold]{escape(question)}[/]  ({model.name})")
+    messages = [{"role": "user", "content": question}]
+    made = printed(model.stream(messages, temperature=0, max_tokens=ANSWER_TOKENS))
+    console.print(told(made), style="dim")
 
 
 def _check(name: str, seconds: float, found: NDArray[np.float64], expected: NDArray[np.float64]) -> Check:

@@ -83,6 +83,8 @@ class LanguageModel:
     device: Device
     context: int  # tokens of one text
     metadata: Mapping[str, Any]
+    parameters: int  # weights
+    nbytes: int  # that they take in the file
     _decoder: Decoder
     _cache_dtype: DType
     _spare: list[Session] = field(init=False, factory=list)
@@ -356,6 +358,8 @@ def load(
         device=used,
         context=length,
         metadata=file.metadata,
+        parameters=sum(math.prod(tensor.shape) for tensor in file.values()),
+        nbytes=sum(tensor.nbytes for tensor in file.values()),
         decoder=Decoder(sizes, weights),
         cache_dtype=CACHES[kv],
     )

