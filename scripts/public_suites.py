@@ -37,7 +37,10 @@ def run(suite: str, where: list[str], folder: Path | None, examples: int, report
         command += ["array_api_tests", "--disable-deadline", f"--max-examples={examples}"]
     else:
         environment |= {"ROCMKERN_SUITE": suite, "SCIPY_ARRAY_API": "1"}
-        command += ["-p", "suite_backend", *CHOSEN[suite], "--pyargs", *(where or [PACKAGES[suite]])]
+        settings = report.with_name("pytest.ini")  # or those of a checkout around the environment would count
+        settings.write_text("[pytest]\n")
+        command += ["-c", str(settings), "-p", "suite_backend", *CHOSEN[suite]]
+        command += ["--pyargs", *(where or [PACKAGES[suite]])]
     return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
 
 
