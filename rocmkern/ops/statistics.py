@@ -110,10 +110,12 @@ def cov(x: Tensor, /, y: Tensor | None = None, *, rowvar: bool = True, correctio
     return squeeze(found, axis=(0, 1)) if found.shape == (1, 1) else found
 
 
-def _of_many_variables(rows: list[Tensor], correction: float) -> Tensor:
-    """Covariances, of short floats in float32."""
+def _of_many_variables(rows: list[Tensor], correction: float, *, are_scaled: bool = False) -> Tensor:
+    """Covariances, of short floats in float32; of variables scaled such that no product of distances overflows."""
     values = wide(rows[0] if len(rows) == 1 else concat(rows))
     apart = values - mean(values, axis=1, keepdims=True)
+    if are_scaled and values.size:
+        apart = apart / max(abs(apart), axis=1, keepdims=True)
     return matmul(apart, adjoint(apart)) / _freedom(rows, correction)
 
 
@@ -165,7 +167,7 @@ def corrcoef(x: Tensor, /, y: Tensor | None = None, *, rowvar: bool = True) -> T
     rows = _variables_of_both("corrcoef", x, y, rowvar)
     found = _of_few_variables(rows, 1.0, correlates=True)
     if found is None:
-        found = cast(_correlations(_of_many_variables(rows, 1.0)), rows[0].dtype)
+        found = cast(_correlations(_of_many_variables(rows, 1.0, are_scaled=True)), rows[0].dtype)
     return squeeze(found, axis=(0, 1)) if found.shape == (1, 1) else found
 
 

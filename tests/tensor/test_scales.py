@@ -165,6 +165,19 @@ def test_means_of_the_largest_numbers(dtype: DType, n: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, **BY_DTYPE)
+@pytest.mark.parametrize("n", [7, 5000, 40_000])
+def test_correlations_of_any_scale(dtype: DType, n: int) -> None:
+    """Variables of different scales, few and many, and what their covariances are where these are numbers."""
+    x = numbers(dtype, n, n)
+    by = SCALES[dtype.short]
+    both = rk.asarray(np.stack([np.ldexp(x[0], by), np.ldexp(x[1], -by)]).astype(dtype.numpy))
+    held = np.ldexp(both.numpy().astype(np.longdouble), [[-by], [by]])
+    assert_near(rk.corrcoef(both), np.corrcoef(held), dtype)
+    assert_near(rk.corrcoef(both[0], both[1]), np.corrcoef(held), dtype)
+    assert_near(rk.cov(both)[0, 1], np.cov(held)[0, 1], dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, **BY_DTYPE)
 @pytest.mark.parametrize("n", [3, 64, 5001, 300_001])
 def test_means_near_the_ends(dtype: DType, n: int) -> None:
     """Of numbers of both signs next to the largest, whole rows and parts, and next to the smallest, where nothing is
