@@ -153,8 +153,9 @@ def arrow(start: Box, end: Box, words: str) -> str:
         x1, x2 = start.left + WIDTH, end.left - 6
         y1, y2 = start.top + HEIGHT / 2, end.top + HEIGHT / 2
     line = f'<path d="M{x1:g} {y1:g} L{x2:g} {y2:g}" stroke="#555" fill="none" marker-end="url(#head)"/>'
-    x, y = (x1 + x2) / 2, (y1 + y2) / 2
-    return line + (f'<text x="{x + 4:g}" y="{y - 5:g}" class="word">{escape(words)}</text>' if words else "")
+    aside, above = (20, 0) if x1 == x2 else (4, 5)
+    x, y = (x1 + x2) / 2 + aside, (y1 + y2) / 2 - above
+    return line + (f'<text x="{x:g}" y="{y:g}" class="word">{escape(words)}</text>' if words else "")
 
 
 def box(each: Box) -> str:

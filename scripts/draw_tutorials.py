@@ -17,9 +17,10 @@ from rich.text import Text
 ROOT: Final = Path(__file__).resolve().parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
 PROGRAMS: Final = ROOT / "examples" / "tutorials"
-PLOTS: Final = ("tensors", "own_kernel", "cost")
+PLOTS: Final = ("tensors", "own_kernel", "cost", "language_model")
 TERMINALS: Final = {
     "find_the_bug": ("rocmkern check find_the_bug.py",),
+    "ship_kernels": ("rocmkern new my_things", "pytest -q my_things"),
     "from_cuda": ("rocmkern hipify --write reduce.cu", "rocmkern lint-waves reduce.cu"),
 }
 ADDRESS: Final = re.compile(r"0x7f[0-9a-f]{10}")

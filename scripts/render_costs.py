@@ -105,12 +105,12 @@ ROWS: Final[tuple[tuple[str, Callable[[Machine, int], Cost]], ...]] = (
 )
 HEAD: Final = """# What several devices cost
 
-Rendered by `scripts/render_costs.py`, which simulates the schedule: each device sends to its neighbour and goes on when
-it has what it waits for. A time is that until the last device has its result, without computation; bytes are those that
-one device sends to others of its host and to other hosts. Rates are the published ones of one direction, without
-protocol; 2 µs a hop within a host of eight and 6 µs between hosts are assumptions. [Two H200](scale.md) took 3.07 ms for
-a sum of 1 GB, where this says 2.23: the link carried 326 of its 450 GB/s. A sum of 16 KB took them 5.6 µs in a graph,
-where this says 4.04.
+Rendered by `scripts/render_costs.py`, which simulates the schedule: each device sends to its neighbour and goes on
+when it has what it waits for. A time is that until the last device has its result, without computation; bytes are
+those that one device sends to others of its host and to other hosts. Rates are the published ones of one direction,
+without protocol; 2 µs a hop within a host of eight and 6 µs between hosts are assumptions. [Two H200](scale.md) took
+3.07 ms for a sum of 1 GB, where this says 2.23: the link carried 326 of its 450 GB/s. A sum of 16 KB took them 5.6 µs
+in a graph, where this says 4.04.
 
 ![Time of collectives by the number of devices](images/scale-costs.png)
 """

@@ -8,6 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import numpy as np, rocmkern as rk
@@ -36,3 +38,26 @@ def test_wheel_holds_its_kernels_and_runs_from_elsewhere(tmp_path: Path) -> None
     where, total = done.stdout.split()
     assert Path(where).is_relative_to(folder)
     assert abs(float(total) - 1) < 1e-6
+
+
+def names_and_sums(wheel: Path) -> dict[str, int]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {entry.filename: entry.CRC for entry in archive.infolist() if not entry.filename.endswith("/RECORD")}
+
+
+@pytest.mark.slow
+def test_the_sdist_builds_the_same_wheel(tmp_path: Path) -> None:
+    """Whoever builds from the source distribution gets the files that the checkout gives, byte by byte."""
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path)]
+    subprocess.run([*build, "--target", "sdist"], cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    subprocess.run(["tar", "-xf", str(archive), "-C", str(tmp_path)], check=True)
+    unpacked = archive.with_name(archive.name.removesuffix(".tar.gz"))
+    wheels = {}
+    for folder in (ROOT, unpacked):
+        out = tmp_path / f"wheel-{len(wheels)}"
+        command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(out)]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        (wheel,) = out.glob("*.whl")
+        wheels[folder] = names_and_sums(wheel)
+    assert wheels[ROOT] == wheels[unpacked]

@@ -66,7 +66,9 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     assert done.stdout.strip()
 
 
-@pytest.mark.parametrize("name", ["tensors", "own_kernel", "cost"])
+@pytest.mark.parametrize(
+    "name", ["tensors", "own_kernel", "cost", pytest.param("language_model", marks=pytest.mark.slow)]
+)
 def test_programs_of_tutorials_draw_their_picture(name: str, tmp_path: Path) -> None:
     """Each compares its results itself and writes a PNG under its name."""
     done = run([sys.executable, str(TUTORIALS / f"{name}.py")], tmp_path)
