@@ -165,7 +165,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "fliplr", "flipud", "hsplit", "insert", "rot90", "transpose", "vsplit",
     ),
     "ops.windows": ("bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"),
-    "packages": ("KernelPackage", "TunedTable", "gemm_a8w8", "gemm_a16w16", "shuffle_weight", "topk_softmax"),
+    "packages": (
+        "KernelPackage", "TunedTable", "from_triton", "gemm_a8w8", "gemm_a16w16", "shuffle_weight", "topk_softmax",
+    ),
     "quant": ("GgufFile", "GgufTensor", "QTensor", "from_blocks", "load_gguf", "quantize"),
     "tensor": ("Tensor",),
     "constants": ("__array_api_version__", "bool", "e", "inf", "nan", "newaxis", "pi"),
