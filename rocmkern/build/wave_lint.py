@@ -29,6 +29,9 @@ _PTX: Final = re.compile(
 )
 _WARP_SIZE: Final = r"(?:\w*(?:WARP|Warp|warp|WAVE|Wave|wave)_?(?:SIZE|Size|size|SZ|THREADS|LANES|Lanes|lanes)\w*)"
 _THREADS: Final = r"threadIdx|thread_rank|laneid|lane_id"
+_THREAD_FORMS: Final = (
+    r"threadIdx\s*\.\s*[xyz]", r"lane", r"laneId", r"lane_id", r"laneid", r"LaneId", r"blockDim\s*\.\s*[xyz]",
+)  # fmt: skip
 
 
 @frozen
@@ -47,14 +50,25 @@ class Finding:
 class _Source:
     text: str
     code: str  # without comments and literals
-    threads: str  # a pattern of the names that are threads' numbers
+    threads: str  # a pattern, named `thread`, of what may be a thread's number
+    held: tuple[tuple[str, int, int], ...]  # variables that are one, from where to where
     masks: frozenset[str]  # names of masks of 32 ones
+
+    def uses(self, pattern: str) -> Iterator[re.Match[str]]:
+        """The places of a pattern with `threads` in it where what stands there is a thread's number."""
+        variables = {name for name, _, _ in self.held} - {*_THREAD_FORMS}
+        for found in re.finditer(pattern, self.code):
+            name, at = found["thread"], found.start("thread")
+            if name not in variables or any(name == n and start <= at < end for n, start, end in self.held):
+                yield found
 
 
 def findings(text: str) -> list[Finding]:
     """All places, in order."""
     code = source_text.code(text)
-    source = _Source(text, code, _thread_names(code), frozenset(_mask_names(code)))
+    held = tuple(_held(code))
+    names = "|".join(sorted({*_THREAD_FORMS, *(name for name, _, _ in held)}))
+    source = _Source(text, code, f"(?P<thread>{names})", held, frozenset(_mask_names(code)))
     found = [each for rule in _RULES for each in rule(source)]
     unique = {(each.start, each.rule): each for each in sorted(found, key=lambda each: (each.start, each.end))}
     return list(unique.values())
@@ -74,14 +88,24 @@ def fixed(text: str) -> str:
     return text
 
 
-def _thread_names(code: str) -> str:
-    """threadIdx, and the variables that are made of it alone or hold a lane."""
-    names = {r"threadIdx\s*\.\s*[xyz]", r"(?:lane|laneId|lane_id|laneid|LaneId)", r"blockDim\s*\.\s*[xyz]"}
+def _held(code: str) -> Iterator[tuple[str, int, int]]:
+    """The variables that are made of threadIdx alone, each to the end of its function."""
     declared = re.compile(
         rf"\b(?:auto|{_WORD_TYPES}|size_t|long|short|const)\s+(\w+)\s*=\s*([^;{{}}]*\b(?:{_THREADS})\b[^;{{}}]*);"
     )
-    names |= {found[1] for found in declared.finditer(code) if "blockIdx" not in found[2] and found[1] != "int"}
-    return "(?:" + "|".join(sorted(names)) + ")"
+    for found in declared.finditer(code):
+        if "blockIdx" not in found[2] and found[1] != "int":
+            yield found[1], found.start(), _end_of_function(code, found.end())
+
+
+def _end_of_function(code: str, at: int) -> int:
+    """Behind the closing brace of the outermost block around a place; the end where there is none."""
+    depth = code.count("{", 0, at) - code.count("}", 0, at)
+    for brace in re.finditer(r"[{}]", code[at:]) if depth > 0 else ():
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return at + brace.end()
+    return len(code)
 
 
 def _mask_names(code: str) -> Iterator[str]:
@@ -122,10 +146,14 @@ def _places(source: _Source) -> Iterator[Finding]:
         (r"/\s*32\b", "/ warpSize"), (r">>\s*5\b", "/ warpSize"),
     )  # fmt: skip
     for pattern, fix in forms:
-        for found in re.finditer(rf"\b{source.threads}\s*\)?\s*({pattern})", source.code):
+        for found in source.uses(rf"\b{source.threads}\s*\)?\s*({pattern})"):
             is_shift = pattern.startswith(">")
             told = "a wave has warpSize lanes, 64 on CDNA"
-            yield _at(source, "lane", told, found.start(1), found.end(1), None if is_shift else fix)
+            yield _at(source, "lane", told, found.start(2), found.end(2), None if is_shift else fix)
+    start, step = rf"for\s*\(\s*(?:\w+\s+)?(\w+)\s*=\s*{source.threads}", r"\1\s*(?:\+=|=\s*\1\s*\+)\s*(32)\b"
+    for found in source.uses(rf"{start}\s*;[^;]*;\s*{step}"):
+        told = "the lanes of a wave go on by warpSize, 64 on CDNA"
+        yield _at(source, "lane", told, found.start(3), found.end(3), "warpSize")
     for found in re.finditer(r"\b(?:blockDim\s*\.\s*[xyz]|nthreads|num_threads)\s*\+\s*31\b", source.code):
         yield _at(source, "lane", "warps are counted by 32 lanes", found.start(), found.end())
 
@@ -155,7 +183,7 @@ def _ballots(source: _Source) -> Iterator[Finding]:
     for found in re.finditer(rf"\b({'|'.join(_COUNTING)})\s*\(\s*(?:{argument})", source.code):
         told = f"{found[1]} counts 32 bits of a ballot of 64"
         yield _at(source, "ballot", told, found.start(1), found.end(1), _COUNTING[found[1]])
-    for found in re.finditer(rf"\b(?:1[uU]?)\s*<<\s*{source.threads}\b", source.code):
+    for found in source.uses(rf"\b(?:1[uU]?)\s*<<\s*{source.threads}\b"):
         one = re.compile(r"1[uU]?").match(source.code, found.start())
         assert one is not None
         yield _at(source, "ballot", "a lane's bit needs 64", one.start(), one.end(), "1ull")
@@ -182,7 +210,7 @@ def _shuffles(source: _Source) -> Iterator[Finding]:
 
 
 def _barriers(source: _Source) -> Iterator[Finding]:
-    for found in re.finditer(rf"\bif\s*\(\s*{source.threads}\s*<=?\s*(?:32|31|warpSize)\s*\)", source.code):
+    for found in source.uses(rf"\bif\s*\(\s*{source.threads}\s*<=?\s*(?:32|31|warpSize)\s*\)"):
         told = (
             "one warp goes on alone; between its steps in shared memory `__syncwarp()` or `__syncthreads()` is needed"
         )

@@ -141,3 +141,12 @@ def test_command_tells_the_compilers_error(tmp_path: Path) -> None:
     path.write_text("nonsense\n")
     done = CliRunner().invoke(main, ["compile", str(path), "--target", "gfx942", "-o", str(tmp_path)])
     assert done.exit_code == 1 and "wrong.hip:1:1: error" in done.output
+
+
+def test_a_parameter_that_is_called_padding_is_one() -> None:
+    """Words named `pad` without a type fill slots in files written by hand; in a source they are parameters."""
+    device = rk.Device("emulator:gfx942")
+    source = "__global__ void put(int *x, int pad, int padding) { x[0] = pad; x[1] = padding; }"
+    x = rk.zeros(2, dtype=rk.int32, device=device)
+    rk.compile(source, device=device).get_function("put")(x, pad=3, padding=4, grid=1, block=1)
+    assert x.tolist() == [3, 4]

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <hip/hip_runtime_api.h>
+#include <math.h>
 
 #include <rocmkern/atomics.h>
 #include <rocmkern/intrinsics.h>
