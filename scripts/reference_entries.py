@@ -9,6 +9,26 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+PLAIN = {  # members whose body is a name, so that a docstring there would say it twice
+    "address": "The address of its first byte on the device.",
+    "bits": "The bits of one element.",
+    "create_event": "A new event of the device.",
+    "create_stream": "A new stream of the device.",
+    "driver": "The driver of its device.",
+    "handle": "The driver's own name of it.",
+    "info": "Names and limits of the device: target, wave size, compute units, LDS, memory.",
+    "is_closed": "Whether it was closed.",
+    "is_complex": "Whether elements are complex numbers.",
+    "is_float": "Whether elements are real floating-point numbers.",
+    "is_integer": "Whether elements are integers, signed or not.",
+    "itemsize": "The bytes of one element.",
+    "name": "The kernel's name in its code object.",
+    "nbytes": "The bytes of all elements.",
+    "ndim": "How many axes there are.",
+    "shape": "The length of each axis.",
+    "size": "How many there are.",
+    "strides": "The step along each axis, in elements.",
+}
 
 
 def signature(thing: Any) -> str:
@@ -33,11 +53,11 @@ def methods(kind: type, names: list[str]) -> list[str]:
     for name in names:
         member = inspect.getattr_static(kind, name)
         bare = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
-        doc = inspect.getdoc(bare.fget if isinstance(bare, property) else bare) or ""
+        doc = inspect.getdoc(bare.fget if isinstance(bare, property) else bare) or PLAIN[name]
         shown = "" if isinstance(bare, property) else signature(bare)
         shown = re.sub(r"\((self|x: Tensor)(, /)?(, |(?=\)))", "(", shown)
         text = doc.replace("\n\n", " ").replace("\n", " ")
-        lines.append(f"- `{name}{shown}`: {text}" if text else f"- `{name}{shown}`")
+        lines.append(f"- `{name}{shown}`: {text}")
     return lines
 
 
