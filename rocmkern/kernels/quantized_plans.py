@@ -27,6 +27,7 @@ MAX_GRID_ROWS: Final = 65535  # of the y axis, for kernels whose row count is th
 _DEQUANTIZE_BLOCK: Final = 64
 _ROW_BLOCK: Final = 128
 _RESIDENT_THREADS: Final = 512  # on a compute unit, of blocks that hold several vectors
+_EMULATED_BLOCKS: Final = 16  # of a matrix: no more run side by side, and each quantizes the vectors anew
 _SLAB_BLOCK: Final = 128
 _STREAMING_BLOCKS: Final = 64  # of a multiprocessor: few enough to quantize the vector seldom, enough to end together
 
@@ -100,12 +101,14 @@ def bands(matrix_rows: int, slabs: int, device: DeviceInfo) -> LaunchPlan:
 def vectors(matrix_rows: int, most: int, name: str, device: DeviceInfo, *, tuned: Instance | None = None) -> LaunchPlan:
     """Up to `most` vectors by a matrix of the format of that name. A block takes the vectors to LDS once and then rows
     with the grid as stride; where that is much work, as it is for more than two vectors, there are no more blocks than
-    run side by side.
+    run side by side. The emulator has few processors, so few blocks.
     """
     setting = {"rows": ROWS, "units": UNITS, "threads": VECTOR_BLOCK} if tuned is None else tuned.values
     threads = setting["threads"]
     per_wave, _ = rows_and_units(name, most, setting["rows"], setting["units"])
     largest = WORK_ITEMS // threads if most <= 2 else device.compute_units * _RESIDENT_THREADS // threads
+    if device.unified:
+        largest = min(largest, _EMULATED_BLOCKS)
     if is_ptx(device.target) and tuned is None:
         per_wave = ROWS
         if most == 1:

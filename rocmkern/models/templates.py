@@ -140,6 +140,7 @@ def _apart(text: str, special: Sequence[str], mark: str) -> str:
 def _environment() -> Any:
     """A sandbox with what templates use."""
     sandbox, jinja = package("jinja2.sandbox", "chat"), package("jinja2", "chat")
+    package("jinja2.ext", "chat")
     made = sandbox.ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
@@ -150,6 +151,16 @@ def _environment() -> Any:
     def as_json(value: Any, indent: int | None = None, **_: Any) -> str:
         return json.dumps(value, ensure_ascii=False, indent=indent)
 
+    class Generation(jinja.ext.Extension):  # type: ignore[name-defined,misc]  # a module that comes late
+        """`{% generation %}`, which marks answers for training."""
+
+        tags = frozenset({"generation"})
+
+        def parse(self, parser: Any) -> Any:
+            next(parser.stream)
+            return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+    made.add_extension(Generation)
     made.globals.update(raise_exception=raise_exception, strftime_now=lambda form: datetime.now().strftime(form))
     made.filters["tojson"] = as_json
     return made

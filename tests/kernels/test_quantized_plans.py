@@ -20,6 +20,12 @@ CDNA = DeviceInfo(
 DEVICES = [CDNA, evolve(CDNA, arch="gfx1100", wave_size=32)]
 
 
+def test_the_emulator_gets_few_blocks() -> None:
+    """Each of which takes the vector once, however many rows it goes through."""
+    grids = [plans.vectors(49152, 1, "q8_0", evolve(CDNA, unified=unified)).grid[0] for unified in (True, False)]
+    assert grids[0] == 16 < grids[1]
+
+
 @pytest.mark.parametrize("info", DEVICES, ids=lambda d: d.arch)
 @given(rows=st.integers(1, 2**31 - 1), count=st.sampled_from(VECTOR_COUNTS), name=st.sampled_from(("q4_k", "q8_0")))
 def test_vectors_cover_all_rows(info: DeviceInfo, rows: int, count: int, name: str) -> None:

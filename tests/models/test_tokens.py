@@ -209,6 +209,12 @@ def test_templates_get_what_they_use() -> None:
     assert words.decode(ids) == '[{"é": "<"}]b'
 
 
+def test_marks_of_training_are_left_out() -> None:
+    """Templates have them around answers."""
+    ids = chat("{% generation %}{{ messages[0].content }}{% endgeneration %}!", [{"role": "user", "content": "hello"}])
+    assert WORDS.decode(ids) == "hello!"
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [
