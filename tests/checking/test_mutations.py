@@ -84,14 +84,14 @@ def survivors(target: str) -> tuple[int, int, list[tuple[str, str]]]:
     found = verdicts(target, {short: bodies[key].replace("{}", short) for short, key in named.items()})
     missed = [named[short] for short, remedies in found.items() if not remedies]
     launched = dict[tuple[str, str], launches.Case]()
-    for cases in LAUNCHED.values():
-        for name, case in cases.items():
-            if not case.on(target):
-                launched |= {(name, what): evolve(case, body=body) for what, body in mutants.of_source(case.body)}
-    numbered = {f"m{number}": case for number, case in enumerate(launched.values())}
+    for started in LAUNCHED.values():
+        for name, one in started.items():
+            if not one.on(target):
+                launched |= {(name, what): evolve(one, body=body) for what, body in mutants.of_source(one.body)}
+    numbered = {f"m{number}": one for number, one in enumerate(launched.values())}
     source = launches.source(numbered)
-    for key, (short, case) in zip(launched, numbered.items(), strict=True):
-        if not run_case(source, target, short, case.grid, case.block):
+    for key, (short, one) in zip(launched, numbered.items(), strict=True):
+        if not run_case(source, target, short, one.grid, one.block):
             missed.append(key)
     kernels |= {name for name, _ in (*bodies, *launched)}
     return len(kernels), len(bodies) + len(launched), missed

@@ -51,7 +51,8 @@ class Bench:
     ) -> None:
         """Arguments: arrays (a pointer each), NumPy scalars (their width); an int is a raw pointer."""
         entry = self._entries.get(name) or self._entries.setdefault(name, self.module.kernel(name))
-        geometry = Geometry(*(d if isinstance(d, tuple) else (d, 1, 1) for d in (grid, block)), shared_bytes)
+        blocks, threads = (d if isinstance(d, tuple) else (d, 1, 1) for d in (grid, block))
+        geometry = Geometry(blocks, threads, shared_bytes)
         if self.compiled:
             self._launch(entry, [a.copy() if isinstance(a, np.ndarray) else a for a in args], geometry)
             self.module.program.compile(entry.kernel)
