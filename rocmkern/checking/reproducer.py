@@ -117,7 +117,8 @@ class _Stream:
 
     _packed: bytes
     left: int  # bytes that the launch may still take
-    _unpacker: Any = field(factory=zlib.decompressobj)
+    _at: int = field(init=False, default=0)  # what of the packed bytes comes next
+    _unpacker: Any = field(init=False, factory=zlib.decompressobj)
 
     def claim(self, count: int, what: str) -> None:
         """Count bytes that the launch takes, in the file or not."""
@@ -130,9 +131,12 @@ class _Stream:
         found = bytearray()
         try:
             while len(found) < count and not self._unpacker.eof:
-                piece = self._unpacker.decompress(self._packed, min(count - len(found), _PIECE))
-                self._packed = self._unpacker.unconsumed_tail
-                if not piece and not self._packed:
+                given = self._unpacker.unconsumed_tail
+                if not given:
+                    given = self._packed[self._at : self._at + _PIECE]
+                    self._at += len(given)
+                piece = self._unpacker.decompress(given, min(count - len(found), _PIECE))
+                if not piece and not given:
                     break
                 found += piece
         except zlib.error:
