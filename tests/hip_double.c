@@ -12,6 +12,11 @@ void double_architecture(const char *name, int mach, int generic) {
     generic_machine = generic;
 }
 
+int hipRuntimeGetVersion(int *version) {
+    *version = 60342134; // 6.3.42134
+    return SUCCESS;
+}
+
 int hipGetDeviceCount(int *count) {
     *count = device_count;
     return device_count ? SUCCESS : NO_DEVICE;

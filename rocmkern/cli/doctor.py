@@ -85,7 +85,16 @@ def _hip() -> Iterator[Finding]:
         fact, _, remedy = str(error).partition("; ")
         yield Finding("HIP", NOTE, fact, remedy or "use an emulator device")
         return
-    yield Finding("HIP", OK, f"{count} devices")
+    yield Finding("HIP", OK, f"{count} devices{_hip_version()}")
+
+
+def _hip_version() -> str:
+    """`, version 6.3`; nothing where the library does not say."""
+    try:
+        number = int(hip.check("hipRuntimeGetVersion"))
+    except RocmkernError:
+        return ""
+    return f", version {number // 10_000_000}.{number // 100_000 % 100}"
 
 
 def _nodes() -> Iterator[Finding]:

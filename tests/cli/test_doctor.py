@@ -41,7 +41,7 @@ def test_a_device_that_computes_nothing_is_wrong(double: Double, monkeypatch: py
     """The stand-in of HIP launches and runs nothing: the doctor looks at values, says so, and exits with 1."""
     monkeypatch.delenv("ROCMKERN_DEVICE", raising=False)
     told = found(code=1)
-    assert (told["HIP"]["fact"], told["HIP"]["state"]) == ("2 devices", "ok")
+    assert (told["HIP"]["fact"], told["HIP"]["state"]) == ("2 devices, version 6.3", "ok")
     for name in ("hip:0", "hip:1"):
         assert told[name]["state"] == "wrong"
         assert "code for gfx942" in told[name]["fact"] and "x * 2 + 1 is " in told[name]["fact"]
