@@ -139,7 +139,14 @@ def outcomes(program: Program, targets: tuple[str, ...], seconds: int) -> list[O
         if program.build == ("make",):
             executable = program.folder / program.executable
             _run(["make", "clean"], program.folder, seconds)
-            command = ["make", "-B", f"CC={shlex.join(compiler)}", f"HIPCC={shlex.join(compiler)}", "LAUNCHER="]
+            command = [
+                "make",
+                "-B",
+                f"CC={shlex.join(compiler)}",
+                f"HIPCC={shlex.join(compiler)}",
+                f"NVCC={shlex.join(compiler)}",
+                "LAUNCHER=",
+            ]
         else:
             executable = Path(scratch) / program.executable
             for module in program.folder.glob("module.hip"):

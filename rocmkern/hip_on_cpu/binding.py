@@ -31,8 +31,8 @@ _NUMBERS: Final = {
 }  # fmt: skip
 _POINTERS: Final = ("hipDeviceptr_t", "hipStreamCallback_t", "hipHostFn_t")
 _HANDLES: Final = (
-    "hipStream_t", "hipEvent_t", "hipModule_t", "hipFunction_t", "hipGraph_t", "hipGraphNode_t", "hipGraphExec_t",
-    "hiprtcProgram", "hiprtcLinkState",
+    "hipStream_t", "hipEvent_t", "hipMemPool_t", "hipModule_t", "hipFunction_t", "hipGraph_t", "hipGraphNode_t",
+    "hipGraphExec_t", "hiprtcProgram", "hiprtcLinkState",
 )  # fmt: skip
 
 _keeping: list[Any] = []  # what C holds pointers to

@@ -10,7 +10,7 @@ from rocmkern.hip_on_cpu.arguments import put
 from rocmkern.hip_on_cpu.binding import NOT_READY, Status
 from rocmkern.hip_on_cpu.graph_calls import GraphCalls
 from rocmkern.hip_on_cpu.hiprtc_calls import HiprtcCalls
-from rocmkern.hip_on_cpu.memory_calls import MemoryCalls
+from rocmkern.hip_on_cpu.pool_calls import PoolCalls
 from rocmkern.hip_on_cpu.program_calls import ProgramCalls
 from rocmkern.hip_on_cpu.state import INVALID_HANDLE, Owned
 
@@ -30,7 +30,7 @@ class _Facts(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Calls(MemoryCalls, ProgramCalls, GraphCalls, HiprtcCalls):
+class Calls(PoolCalls, ProgramCalls, GraphCalls, HiprtcCalls):
     """All calls; here those for devices, streams and events."""
 
     def hipInit(self, flags: int) -> None: ...
@@ -68,7 +68,8 @@ class Calls(MemoryCalls, ProgramCalls, GraphCalls, HiprtcCalls):
         info = self._checked(device).info
         x, y, z = info.max_grid
         known = {
-            16: 1, 10: 1, 3: 1, 8: 1, 24: 1, 85: 1, 26: info.max_block[0], 27: info.max_block[1], 28: info.max_block[2],
+            16: 1, 10: 1, 3: 1, 8: 1, 24: 1, 85: 1, 88: 1,
+            26: info.max_block[0], 27: info.max_block[1], 28: info.max_block[2],
             29: x, 30: y, 31: z, 56: info.max_threads_per_block, 57: 2048, 63: info.compute_units, 71: 65536,
             74: info.lds_bytes, 87: info.wave_size, 10002: info.lds_bytes, 5: 1000000, 60: 1000000, 59: 64,
         }  # fmt: skip

@@ -31,9 +31,6 @@ class MemoryCalls(State):
     def hipMalloc(self, address: int, nbytes: int) -> None:
         put(address, self._allocated(nbytes, DEVICE))
 
-    def hipMallocAsync(self, address: int, nbytes: int, stream: int) -> None:
-        put(address, self._allocated(nbytes, DEVICE))
-
     def hipMallocManaged(self, address: int, nbytes: int, flags: int) -> None:
         put(address, self._allocated(nbytes, MANAGED))
 

@@ -38,6 +38,46 @@ says("hipErrorInvalidValue", hip.hipFree(12345))
 says("hipErrorOutOfMemory", hip.hipMalloc(1 << 60))
 assert int(hip.hipGetLastError()[0]) == 2 and int(hip.hipGetLastError()[0]) == 0
 
+# Pools: what is allocated from them counts there until it is freed, and pools of a program's own can be a device's.
+ATTRIBUTES = hip.hipMemPoolAttr
+
+
+def used(pool, attribute=ATTRIBUTES.hipMemPoolAttrUsedMemCurrent):
+    value = ctypes.c_uint64(99)
+    ok(hip.hipMemPoolGetAttribute(pool, attribute, ctypes.addressof(value)))
+    return value.value
+
+
+default = ok(hip.hipDeviceGetDefaultMemPool(0))
+assert int(ok(hip.hipDeviceGetMemPool(0))) == int(default) and used(default) == 0
+first, second = ok(hip.hipMallocAsync(1000, None)), ok(hip.hipMallocFromPoolAsync(24, default, None))
+assert used(default) == 1024
+ok(hip.hipFreeAsync(first, None))
+assert (used(default), used(default, ATTRIBUTES.hipMemPoolAttrUsedMemHigh)) == (24, 1024)
+zero, threshold = ctypes.c_uint64(0), ctypes.c_uint64(1 << 40)
+ok(hip.hipMemPoolSetAttribute(default, ATTRIBUTES.hipMemPoolAttrUsedMemHigh, ctypes.addressof(zero)))
+assert used(default, ATTRIBUTES.hipMemPoolAttrUsedMemHigh) == 24
+ok(hip.hipMemPoolSetAttribute(default, ATTRIBUTES.hipMemPoolAttrReleaseThreshold, ctypes.addressof(threshold)))
+assert used(default, ATTRIBUTES.hipMemPoolAttrReleaseThreshold) == 1 << 40
+used_now = ATTRIBUTES.hipMemPoolAttrUsedMemCurrent
+says("hipErrorInvalidValue", hip.hipMemPoolSetAttribute(default, used_now, ctypes.addressof(threshold)))
+ok(hip.hipFree(second))
+ok(hip.hipMemPoolTrimTo(default, 0))
+properties = hip.hipMemPoolProps()
+says("hipErrorInvalidValue", hip.hipMemPoolCreate(properties))
+properties.allocType = hip.hipMemAllocationType.hipMemAllocationTypePinned
+properties.location.type, properties.location.id = hip.hipMemLocationType.hipMemLocationTypeDevice, 0
+own = ok(hip.hipMemPoolCreate(properties))
+says("hipErrorInvalidDevice", hip.hipDeviceSetMemPool(1, own))
+ok(hip.hipDeviceSetMemPool(0, own))
+third = ok(hip.hipMallocAsync(8, None))
+assert (used(default), used(own)) == (0, 8)
+ok(hip.hipFree(third))
+ok(hip.hipMemPoolDestroy(own))
+assert int(ok(hip.hipDeviceGetMemPool(0))) == int(default)
+says("hipErrorInvalidValue", hip.hipMemPoolDestroy(default))
+says("hipErrorInvalidValue", hip.hipMemPoolTrimTo(own, 0))
+
 # Modules and launches, with pointers to the arguments and with a block of them.
 says("hipErrorNoBinaryForGpu", hip.hipModuleLoadData(foreign))
 says("hipErrorInvalidImage", hip.hipModuleLoadData(b"nonsense" * 100))

@@ -46,6 +46,53 @@ typedef enum hipLimit_t {
     hipLimitMallocHeapSize = 2,
 } hipLimit_t;
 
+typedef enum hipComputeMode {
+    hipComputeModeDefault = 0,
+    hipComputeModeExclusive = 1,
+    hipComputeModeProhibited = 2,
+    hipComputeModeExclusiveProcess = 3,
+} hipComputeMode;
+
+typedef enum hipMemPoolAttr {
+    hipMemPoolReuseFollowEventDependencies = 1,
+    hipMemPoolReuseAllowOpportunistic = 2,
+    hipMemPoolReuseAllowInternalDependencies = 3,
+    hipMemPoolAttrReleaseThreshold = 4,
+    hipMemPoolAttrReservedMemCurrent = 5,
+    hipMemPoolAttrReservedMemHigh = 6,
+    hipMemPoolAttrUsedMemCurrent = 7,
+    hipMemPoolAttrUsedMemHigh = 8,
+} hipMemPoolAttr;
+
+typedef enum hipMemAllocationType {
+    hipMemAllocationTypeInvalid = 0,
+    hipMemAllocationTypePinned = 1,
+} hipMemAllocationType;
+
+typedef enum hipMemAllocationHandleType {
+    hipMemHandleTypeNone = 0,
+    hipMemHandleTypePosixFileDescriptor = 1,
+} hipMemAllocationHandleType;
+
+typedef enum hipMemLocationType {
+    hipMemLocationTypeInvalid = 0,
+    hipMemLocationTypeDevice = 1,
+} hipMemLocationType;
+
+typedef struct hipMemLocation {
+    hipMemLocationType type;
+    int id;
+} hipMemLocation;
+
+typedef struct hipMemPoolProps {
+    hipMemAllocationType allocType;
+    hipMemAllocationHandleType handleTypes;
+    hipMemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned char reserved[56];
+} hipMemPoolProps;
+
 typedef enum hipFuncCache_t {
     hipFuncCachePreferNone,
     hipFuncCachePreferShared,
@@ -273,6 +320,7 @@ typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct hipGraphExec *hipGraphExec_t;
+typedef struct ihipMemPoolHandle_t *hipMemPool_t;
 typedef void *hipDeviceptr_t;
 typedef int hipDevice_t;
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *passed);
@@ -358,6 +406,10 @@ inline hipError_t hipMalloc(T **address, size_t bytes) {
 template <typename T>
 inline hipError_t hipMallocAsync(T **address, size_t bytes, hipStream_t stream) {
     return hipMallocAsync(reinterpret_cast<void **>(address), bytes, stream);
+}
+template <typename T>
+inline hipError_t hipMallocFromPoolAsync(T **address, size_t bytes, hipMemPool_t pool, hipStream_t stream) {
+    return hipMallocFromPoolAsync(reinterpret_cast<void **>(address), bytes, pool, stream);
 }
 template <typename T>
 inline hipError_t hipMallocManaged(T **address, size_t bytes, unsigned flags = hipMemAttachGlobal) {
