@@ -68,6 +68,7 @@ def check_access() -> Code:
     size, allowed = parameter(w, "bytes").trunc("i32"), w.variable(lanes)
     data, faulty = parameter(w, "data", "ptr"), parameter(w, "faulty", "i32")
     first = wave(w), parameter(w, "op", "ptr"), parameter(w, "structure", "ptr")
+    _pass_run(w, lanes, addresses)
     with w.each_bit(lanes) as bit:
         lane = bit.zext("i64")
         address = w.load(w.at(addresses, lane.shl(3)), "i64", 0, 8)
@@ -78,6 +79,31 @@ def check_access() -> Code:
                parameter(w, "row"))  # fmt: skip
     w.line(f"ret i64 {allowed.get().text}")
     return _joined("check_access", f"define i64 @check_access{_ACCESS}", w, parts)
+
+
+def _pass_run(w: Writer, lanes: Value, addresses: Value) -> None:
+    """Return where the first lanes load or store what follows each other in device memory, and all is well with it."""
+    size, has = parameter(w, "bytes"), kind(w)
+    start = w.load(addresses, "i64", 0, 8)
+    with w.when((lanes & (lanes + 1)).eq(0) & lanes.ne(0) & has.ne(ATOMIC) & ((start | size) & 1).eq(0)):
+        count, low, high = w.intrinsic("ctpop", lanes), *_arena(w)
+        total, differs = count * size, w.variable(start.like(0))
+        with w.loop(count) as i:
+            differs.set(differs.get() | (w.load(w.at(addresses, i.shl(3)), "i64", 0, 8) - start - i * size))
+        is_inside = (start - low).compare("ult", high - low) & (start + total).compare("ule", high)
+        with w.when(differs.get().eq(0) & is_inside & (total & 7).eq(0) & total.ne(0)):
+            structure = parameter(w, "structure", "ptr")
+            states = w.at(w.load(w.at(structure, shadow.MEMORY), "ptr", 0, 8), start - low)
+            _pass_words(w, states, total.lshr(3), "i64", f"ret i64 {lanes.text}")
+
+
+def _arena(w: Writer) -> tuple[Value, Value]:
+    """Where device memory begins and ends."""
+    launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
+    return (
+        w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8),
+        w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8),
+    )
 
 
 def _joined(symbol: str, head: str, w: Writer, parts: tuple[Code, ...]) -> Code:
@@ -155,14 +181,12 @@ def _check_lane() -> Code:
     address, structure = parameter(w, "address"), parameter(w, "structure", "ptr")
     size = parameter(w, "size", "i32").zext("i64")
     _check_alignment(w, address, size)
-    launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
-    low = w.load(w.at(launch, at.LAUNCH_ARENA), "i64", 0, 8)
-    high = w.load(w.at(launch, at.LAUNCH_ARENA_END), "i64", 0, 8)
+    low, high = _arena(w)
     offset = address - low
     with w.when(offset.compare("ult", high - low)):
         states = w.at(w.load(w.at(structure, shadow.MEMORY), "ptr", 0, 8), offset)
         with w.when((size & 3).eq(0) & size.ne(0)):
-            _pass_dwords(w, states, size)
+            _pass_words(w, states, size.lshr(2), "i32", "ret i1 true")
         _check_memory(w, states, size)
         w.line("ret i1 true")
     lds = address - w.load(wave_field(w, at.WAVE_LDS), "i64", 0, 8)
@@ -185,19 +209,20 @@ def _check_alignment(w: Writer, address: Value, size: Value) -> None:
         tell(w, UNALIGNED)
 
 
-def _pass_dwords(w: Writer, states: Value, size: Value) -> None:
-    """Return where all is well with whole dwords, as it mostly is."""
-    has = kind(w)
-    wanted = w.constant("i32", EVERY_BYTE * ALLOCATED)
+def _pass_words(w: Writer, states: Value, count: Value, element: str, result: str) -> None:
+    """Return where all is well with so many i32 or i64 of states, as it mostly is."""
+    has, shift = kind(w), {"i32": 2, "i64": 3}[element]
+    every = EVERY_BYTE if element == "i32" else EVERY_BYTE << 32 | EVERY_BYTE
+    wanted = w.constant(element, every * ALLOCATED)
     wanted = has.eq(STORE).select(wanted, wanted * (ALLOCATED | WRITTEN))
-    looked = has.eq(LOAD).select(wanted, wanted | EVERY_BYTE * CODE)
-    left = w.variable(w.constant("i32", 0))
-    with w.loop(size.lshr(2)) as i:
-        left.set(left.get() | ((w.load(w.at(states, i.shl(2)), "i32") & looked) ^ wanted))
+    looked = has.eq(LOAD).select(wanted, wanted | every * CODE)
+    left = w.variable(w.constant(element, 0))
+    with w.loop(count) as i:
+        left.set(left.get() | ((w.load(w.at(states, i.shl(shift)), element) & looked) ^ wanted))
     with w.when(left.get().eq(0)):
-        with w.when(has.ne(LOAD)), w.loop(size.lshr(2)) as i:
-            w.store(w.constant("i32", EVERY_BYTE * (ALLOCATED | WRITTEN)), w.at(states, i.shl(2)))
-        w.line("ret i1 true")
+        with w.when(has.ne(LOAD)), w.loop(count) as i:
+            w.store(w.constant(element, every * (ALLOCATED | WRITTEN)), w.at(states, i.shl(shift)))
+        w.line(result)
 
 
 def _check_memory(w: Writer, states: Value, size: Value) -> None:

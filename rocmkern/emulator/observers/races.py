@@ -259,6 +259,7 @@ def _check_races(isa: str) -> Code:
     size, row, data = parameter(w, "bytes"), parameter(w, "row"), parameter(w, "data", "ptr")
     with w.when((faulty & 7).ne(LOAD)):
         _release(w, _pointer(w, log), structure, isa in _WRITES_BACK)
+    _pass_run(w, _pointer(w, cells), low, high)
     with w.each_bit(parameter(w, "lanes")) as bit:
         lane = bit.zext("i64")
         address = w.load(w.at(parameter(w, "addresses", "ptr"), lane.shl(3)), "i64", 0, 8)
@@ -280,6 +281,56 @@ def _check_races(isa: str) -> Code:
     symbol = f"check_races_{isa}"
     text = f"{one.text}define void @{symbol}({_PARAMETERS}) #0 {{\n{body(w)}\n}}\n"
     return Code(symbol, text, declarations)
+
+
+def _pass_run(w: Writer, cells: Value, low: Value, high: Value) -> None:
+    """Return where the first lanes go to whole dwords one after the other, of which another wave touched none in this
+    launch, as it mostly is.
+    """
+    lanes, size, addresses = parameter(w, "lanes"), parameter(w, "bytes"), parameter(w, "addresses", "ptr")
+    structure, kind, start = parameter(w, "structure", "ptr"), _kind(w), w.load(addresses, "i64", 0, 8)
+    is_aligned = ((start | size) & 3).eq(0) & size.ne(0) & kind.ne(ATOMIC)
+    with w.when((lanes & (lanes + 1)).eq(0) & lanes.ne(0) & is_aligned):
+        count, differs = w.intrinsic("ctpop", lanes), w.variable(start.like(0))
+        with w.loop(count) as i:
+            differs.set(differs.get() | (w.load(w.at(addresses, i.shl(3)), "i64", 0, 8) - start - i * size))
+        is_inside = (start - low).compare("ult", high - low) & (start + count * size).compare("ule", high)
+        with w.when(differs.get().eq(0) & is_inside):
+            first, dwords, me = (start - low).lshr(2), size.lshr(2), _me(w) | ((1 << BYTES_BITS) - 1)
+            total, others = count * dwords, w.variable(start.like(0))
+            with w.loop(total) as i:
+                cell = w.at(cells, (first + i) * CELL_BYTES)
+                for place in (WRITE, READ):
+                    differ = w.load(w.at(cell, place), "i64", 0, 8) ^ me
+                    is_other = differ.lshr(LAUNCH_SHIFT).eq(0) & differ.lshr(BYTES_BITS).ne(0)
+                    others.set(others.get() | is_other.zext("i64"))
+            with w.when(others.get().eq(0)):
+                place = w.at(cells, kind.eq(LOAD).select(start.like(READ), start.like(WRITE)))
+                how = _how(w, w.load(w.at(structure, COHERENT), "i64", 0, 8).ne(0), kind.eq(ATOMIC))
+                with w.loop(count) as lane, w.loop(dwords) as i:
+                    record = w.at(place, (first + lane * dwords + i) * CELL_BYTES)
+                    _keep(w, record, w.load(record, "i64", 0, 8), me, _by(w, lane, how))
+                w.store(start.like(0), w.at(structure, COHERENT), 8)
+                w.line("ret void")
+
+
+def _me(w: Writer) -> Value:
+    """The first word of this wave's records in this interval, without bytes."""
+    structure, log = parameter(w, "structure", "ptr"), _pointer(w, _log(w))
+    epoch = w.load(_mine(w, structure), "i64", 0, 8) & ((1 << EPOCH_BITS) - 1)
+    launch = w.load(w.at(log, faults.NUMBER), "i64", 0, 8)
+    return launch.shl(LAUNCH_SHIFT) | _group(w).shl(GROUP_SHIFT) | epoch.shl(EPOCH_SHIFT) | number(w).shl(BYTES_BITS)
+
+
+def _how(w: Writer, is_wide: Value, is_atomic: Value) -> Value:
+    zero = w.constant("i64", 0)
+    return is_wide.select(zero + IS_COHERENT, zero) | is_atomic.select(zero + IS_ATOMIC, zero)
+
+
+def _by(w: Writer, lane: Value, how: Value) -> Value:
+    """The second word of a record."""
+    time = w.load(w.at(_pointer(w, _log(w)), faults.CLOCK), "i64", 0, 8)
+    return here(w) | lane.shl(PLACE_BITS) | how | time.shl(TIME_SHIFT)
 
 
 def _release(w: Writer, log: Value, structure: Value, writes_back: bool) -> None:
@@ -306,14 +357,7 @@ def _check_dword(isa: str) -> Code:
     kind, group = _kind(w), _group(w)
     is_load, is_store, is_atomic = kind.eq(LOAD), kind.eq(STORE), kind.eq(ATOMIC)
     is_wide = is_atomic | w.load(w.at(structure, COHERENT), "i64", 0, 8).ne(0)
-    epoch = w.load(_mine(w, structure), "i64", 0, 8) & ((1 << EPOCH_BITS) - 1)
-    launch = w.load(w.at(log, faults.NUMBER), "i64", 0, 8)
-    me = launch.shl(LAUNCH_SHIFT) | group.shl(GROUP_SHIFT) | epoch.shl(EPOCH_SHIFT) | number(w).shl(BYTES_BITS)
-    me = me | parameter(w, "mask")
-    zero = me.like(0)
-    how = is_wide.select(zero + IS_COHERENT, zero) | is_atomic.select(zero + IS_ATOMIC, zero)
-    time = w.load(w.at(log, faults.CLOCK), "i64", 0, 8)
-    by = here(w) | parameter(w, "lane").shl(PLACE_BITS) | how | time.shl(TIME_SHIFT)
+    me, by = _me(w) | parameter(w, "mask"), _by(w, parameter(w, "lane"), _how(w, is_wide, is_atomic))
     write, writer = (w.load(w.at(cell, WRITE + 8 * i), "i64", 0, 8) for i in range(2))
     read, reader = (w.load(w.at(cell, READ + 8 * i), "i64", 0, 8) for i in range(2))
     both_wide = is_wide & (writer & IS_COHERENT).ne(0)
