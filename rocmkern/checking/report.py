@@ -61,7 +61,7 @@ def summary(findings: Findings) -> str:
     """`2 errors and 1 note; 1 suppressed`"""
     errors, count = len(findings.errors), len(findings)
     parts = [_count(errors, "error"), *([_count(count - errors, "note")] if count > errors else [])]
-    more = list[str]()
+    more = [f"of {findings.sample} workgroups one looked at whole"] if findings.sample > 1 else list[str]()
     if findings.unchecked:
         more.append(f"{_count(findings.unchecked, 'launch')} of them on devices that are not checked")
     if findings.suppressed:

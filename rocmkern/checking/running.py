@@ -112,6 +112,7 @@ class Findings(Sequence[Finding]):
 
     only: Collection[str] = ()  # of `GROUPS`, or kinds; all where there is none
     suppressions: Sequence[Suppression] = ()
+    sample: int = 1  # of so many workgroups one is looked at whole
     launches: int = 0
     unchecked: int = 0  # of them, on devices that only know what lies outside their memory
     left_out: int = 0  # findings that no room was left for
@@ -121,6 +122,8 @@ class Findings(Sequence[Finding]):
     _lock: Lock = field(factory=lambda: Lock("findings"))
 
     def __attrs_post_init__(self) -> None:
+        if self.sample < 1:
+            raise ConfigError(f"check: one of {self.sample} workgroups is none; give a number from 1 on")
         known = {*GROUPS, *(kind for kinds in GROUPS.values() for kind in kinds)}
         unknown = sorted(set(self.only) - known)
         if unknown:

@@ -35,6 +35,7 @@ class Saver:
 
     path: Path
     kernel: str | None = None  # a pattern
+    sample: int = 0
     saved: Reproducer | None = None
     _held: dict[int, Reproducer] = field(factory=dict)  # of launches under way, by thread
 

@@ -17,9 +17,20 @@ from rocmkern.cli.programs import program_options, start
 from rocmkern.targets import strip_features
 
 
+def _share(context: click.Context, parameter: click.Parameter, text: str) -> int:
+    """`1/8`: of how many one is looked at."""
+    one, _, count = text.partition("/")
+    if one != "1" or not count.isdigit() or not int(count):
+        raise click.BadParameter(f"{text!r} is not 1/N")
+    return int(count)
+
+
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--only", multiple=True, help="A subject (memory, uninitialised, race, barrier) or a kind of finding.")
 @click.option("--suppressions", type=click.Path(exists=True, dir_okay=False), help="A file of findings to leave out.")
+@click.option(
+    "--sample", default="1/1", metavar="1/N", callback=_share, help="Look at one of N workgroups, for large grids."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--sarif", type=OutputFile(), help="Write SARIF, for code review sites.")
 @click.option("--save", type=OutputFile(), help="Write the first launch with an error, for `rocmkern replay`.")
@@ -31,6 +42,7 @@ def check(
     /,
     only: tuple[str, ...],
     suppressions: str | None,
+    sample: int,
     as_json: bool,
     sarif: Path | None,
     save: Path | None,
@@ -52,7 +64,7 @@ def check(
 
     device = f"emulator:{strip_features(target)}"
     saving = save_reproducer(save) if save is not None else nullcontext()
-    with checking(only=only, suppressions=suppressions) as findings, saving, drivers.checked():
+    with checking(only=only, suppressions=suppressions, sample=sample) as findings, saving, drivers.checked():
         failed = start(device, **program)
     if sarif is not None:
         sarif.write_text(json.dumps(report.as_sarif(findings), indent=2), "utf-8")

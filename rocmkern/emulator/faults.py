@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from rocmkern.emulator.space import Start
 
 # A log: a lock, how many entries it has, how many faults found no room; which launch it is of, a clock for orders
-# between workgroups, and where it says when each of these last released and acquired; then the entries.
+# between workgroups, where it says when each of these last released and acquired, how many are left out; then entries.
 LOCK: Final = 0
 USED: Final = 8
 LEFT_OUT: Final = 16
 NUMBER: Final = 24
 CLOCK: Final = 32
 TIMES: Final = 40
+SAMPLE: Final = 48  # of so many workgroups one is looked at whole
 RELEASED, ACQUIRED, TIMES_BYTES = 0, 8, 16
 ENTRIES: Final = 64
 MOST_ENTRIES: Final = 512
@@ -129,6 +130,11 @@ class Copied:
 
 class Collector(Protocol):
     """Who wants to know of all faults."""
+
+    @property
+    def sample(self) -> int:
+        """Of so many workgroups it is enough to look at one; 0 for any number."""
+        ...
 
     def launching(self, machine: Machine, entry: Entry, start: Start, arguments: bytes) -> None:
         """A launch is about to begin."""
@@ -231,6 +237,7 @@ class Log:
     """The faults of one launch, as its threads find them."""
 
     groups: int
+    sample: int = 1
     _bytes: ctypes.Array[ctypes.c_char] = field(
         factory=lambda: ctypes.create_string_buffer(ENTRIES + MOST_ENTRIES * ENTRY.size)
     )
@@ -239,7 +246,8 @@ class Log:
     def __attrs_post_init__(self) -> None:
         self._times = reserve(self.groups * TIMES_BYTES)
         _launched[0] += 1
-        struct.pack_into("<QQQ", self._bytes, NUMBER, _launched[0] % NUMBERS + 1, 0, address_of(self._times))
+        number = _launched[0] % NUMBERS + 1
+        struct.pack_into("<QQQQ", self._bytes, NUMBER, number, 0, address_of(self._times), self.sample)
 
     @property
     def address(self) -> int:

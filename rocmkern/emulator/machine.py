@@ -294,7 +294,7 @@ class Machine:
         """Tell those who collect faults of a launch, and where they are to be noted."""
         for collector in tuple(COLLECTORS):
             collector.launching(self, entry, start, block)
-        return Log(start.plan.groups)
+        return Log(start.plan.groups, min((c.sample for c in COLLECTORS if c.sample), default=1))
 
     def teller(self, entry: Entry, start: Start) -> Teller:
         """What makes words of the faults of a launch."""

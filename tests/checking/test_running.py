@@ -331,3 +331,31 @@ def test_transforms_read_nothing_unwritten(count: int) -> None:
     with rk.check() as findings:
         rk.fft.fft(rk.ones(count, device="emulator:gfx942:checked")).numpy()
     assert not findings and findings.launches
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+def test_a_sample_of_workgroups(target: str) -> None:
+    """Loads and races of the others are not looked at; their stores are, so that what they wrote counts as written."""
+    source = """
+KERNEL void load(const u32 *x, u32 *out) { if (G == 3) out[T] = x[64 + T]; }
+KERNEL void store(const u32 *x, u32 *out) { if (G == 3) out[64 + T] = 1; }
+KERNEL void write_all(const u32 *x, u32 *out) { out[G] = 1; }
+KERNEL void race(const u32 *x, u32 *out) { if (G == 1 || G == 3) out[T] = G; }
+"""
+    device, x = bench(source, target), np.zeros(64, np.uint32)
+    kinds = dict[tuple[str, int], set[str]]()
+    for kernel in ("load", "store", "write_all", "race"):
+        for sample in (1, 3, 4):
+            findings = Findings(sample=sample)
+            with collected(findings):
+                device.run(kernel, x, np.zeros(64, np.uint32), grid=8, block=64)
+            kinds[kernel, sample] = {one.kind for one in findings.errors}
+    assert kinds["load", 1] == kinds["load", 3] == {"out of bounds"} and kinds["load", 4] == set()
+    assert kinds["store", 1] == kinds["store", 4] == {"out of bounds"}
+    assert kinds["race", 1] == {"race, write after write"} and kinds["race", 4] == set()
+    assert not any(kinds["write_all", sample] for sample in (1, 3, 4))
+    assert "of 8 workgroups one looked at whole" in report.summary(Findings(sample=8))
+    with pytest.raises(ConfigError, match="from 1 on"):
+        Findings(sample=0)
+    wrong = CliRunner().invoke(main, ["check", "--sample", "2/8", __file__])
+    assert wrong.exit_code == 2 and "is not 1/N" in wrong.output

@@ -103,3 +103,12 @@ def test_every_page_is_built(site: Path) -> None:
 def test_signatures_are_no_markup(name: str, site: Path) -> None:
     """A star of a pointer or of `*args` stays one in the rendered tables: nothing is set in italics."""
     assert "<em>" not in (site / f"{name}.html").read_text("utf-8")
+
+
+def test_pictures_of_checks_are_current(tmp_path: Path) -> None:
+    """docs/images has what scripts/render_check.py draws of the commands today."""
+    rendered = script("render_check")
+    rendered.render(tmp_path)
+    drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    kept = {path.name: path.read_text("utf-8") for path in rendered.PICTURES.glob("check-*.svg")}
+    assert drawn == kept, "run `python scripts/render_check.py`"

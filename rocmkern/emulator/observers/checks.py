@@ -69,6 +69,8 @@ def check_access() -> Code:
     data, faulty = parameter(w, "data", "ptr"), parameter(w, "faulty", "i32")
     first = wave(w), parameter(w, "op", "ptr"), parameter(w, "structure", "ptr")
     _pass_run(w, lanes, addresses)
+    with w.when(kind(w).eq(LOAD)), w.when(shadow.is_left_out(w)):
+        w.line(f"ret i64 {lanes.text}")
     with w.each_bit(lanes) as bit:
         lane = bit.zext("i64")
         address = w.load(w.at(addresses, lane.shl(3)), "i64", 0, 8)

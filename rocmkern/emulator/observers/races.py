@@ -46,7 +46,7 @@ from rocmkern.emulator.observers.seam import (
     Site,
     report,
 )
-from rocmkern.emulator.observers.shadow import body, here, number, parameter
+from rocmkern.emulator.observers.shadow import body, group_number, here, is_left_out, number, parameter
 from rocmkern.emulator.wave import field as wave_field
 from rocmkern.emulator.wave import wave
 
@@ -228,11 +228,8 @@ def _pointer(w: Writer, address: Value) -> Value:
 
 
 def _group(w: Writer) -> Value:
-    """The number of the workgroup in the launch."""
-    launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
-    x, y, z = (w.load(w.at(wave_field(w, at.WAVE_GROUP), 4 * i), "i32", 0, 4).zext("i64") for i in range(3))
-    width, height = (w.load(w.at(launch, at.LAUNCH_GRID + 4 * i), "i32", 0, 4).zext("i64") for i in range(2))
-    return ((z * height + y) * width + x) & ((1 << GROUP_BITS) - 1)
+    """The number of the workgroup in the launch, as records have it."""
+    return group_number(w) & ((1 << GROUP_BITS) - 1)
 
 
 def _times(w: Writer, log: Value, group: Value) -> Value:
@@ -253,6 +250,9 @@ def _check_races(isa: str) -> Code:
     structure, faulty = parameter(w, "structure", "ptr"), parameter(w, "faulty", "i32")
     cells, log = w.load(w.at(structure, CELLS), "i64", 0, 8), _log(w)
     with w.when(cells.eq(0) | log.eq(0)):
+        w.line("ret void")
+    with w.when(is_left_out(w)):
+        w.store(w.constant("i64", 0), w.at(structure, COHERENT), 8)
         w.line("ret void")
     launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
     low, high = (w.load(w.at(launch, limit), "i64", 0, 8) for limit in (at.LAUNCH_ARENA, at.LAUNCH_ARENA_END))
@@ -305,11 +305,12 @@ def _pass_run(w: Writer, cells: Value, low: Value, high: Value) -> None:
                     is_other = differ.lshr(LAUNCH_SHIFT).eq(0) & differ.lshr(BYTES_BITS).ne(0)
                     others.set(others.get() | is_other.zext("i64"))
             with w.when(others.get().eq(0)):
-                place = w.at(cells, kind.eq(LOAD).select(start.like(READ), start.like(WRITE)))
-                how = _how(w, w.load(w.at(structure, COHERENT), "i64", 0, 8).ne(0), kind.eq(ATOMIC))
+                records = w.at(cells, kind.eq(LOAD).select(start.like(READ), start.like(WRITE)))
+                is_wide = w.load(w.at(structure, COHERENT), "i64", 0, 8).ne(0)
+                by = _by(w, start.like(0), _how(w, is_wide, kind.eq(ATOMIC)))
                 with w.loop(count) as lane, w.loop(dwords) as i:
-                    record = w.at(place, (first + lane * dwords + i) * CELL_BYTES)
-                    _keep(w, record, w.load(record, "i64", 0, 8), me, _by(w, lane, how))
+                    record = w.at(records, (first + lane * dwords + i) * CELL_BYTES)
+                    _keep(w, record, w.load(record, "i64", 0, 8), me, by | lane.shl(PLACE_BITS))
                 w.store(start.like(0), w.at(structure, COHERENT), 8)
                 w.line("ret void")
 

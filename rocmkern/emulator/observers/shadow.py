@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocmkern.emulator import faults
 from rocmkern.emulator import layout as at
 from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.launch import SCRATCH_LANES, Plan
@@ -138,6 +139,25 @@ def collects(w: Writer) -> Value:
     """Whether the launch goes on after a fault, so that notes are wanted: i1."""
     launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
     return w.load(w.at(launch, at.LAUNCH_LOG), "i64", 0, 8).ne(0)
+
+
+def group_number(w: Writer) -> Value:
+    """The number of the workgroup in the launch."""
+    launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
+    x, y, z = (w.load(w.at(wave_field(w, at.WAVE_GROUP), 4 * i), "i32", 0, 4).zext("i64") for i in range(3))
+    width, height = (w.load(w.at(launch, at.LAUNCH_GRID + 4 * i), "i32", 0, 4).zext("i64") for i in range(2))
+    return (z * height + y) * width + x
+
+
+def is_left_out(w: Writer) -> Value:
+    """Whether the workgroup is one that is not looked at whole: i1."""
+    launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
+    log, found = w.load(w.at(launch, at.LAUNCH_LOG), "i64", 0, 8), w.variable(w.constant("i1", 0))
+    with w.when(log.ne(0)):
+        of = w.load(w.at(w.emit(f"inttoptr i64 {log.text} to ptr", "ptr"), faults.SAMPLE), "i64", 0, 8)
+        with w.when(of.compare("ugt", 1)):
+            found.set(w.emit(f"urem i64 {group_number(w).text}, {of.text}", "i64").ne(0))
+    return found.get()
 
 
 def here(w: Writer) -> Value:

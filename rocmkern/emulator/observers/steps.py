@@ -20,6 +20,7 @@ from rocmkern.emulator.ir import Value, Writer
 from rocmkern.emulator.isa.model import Inst
 from rocmkern.emulator.meaning.api import Row
 from rocmkern.emulator.native import Code
+from rocmkern.emulator.observers import shadow
 from rocmkern.emulator.observers.seam import Event, Observer, Point, Records
 from rocmkern.emulator.pieces import meaning_of
 from rocmkern.emulator.wave import extent, registers
@@ -101,10 +102,7 @@ def _keep_step() -> Code:
         Value(w, element, 0, f"%{name}")
         for element, name in (("ptr", "structure"), ("i64", "place"), ("i64", "lanes"), ("i64", "sizes"))
     )
-    launch = w.load(wave_field(w, at.WAVE_LAUNCH), "ptr", 0, 8)
-    x, y, z = (w.load(w.at(wave_field(w, at.WAVE_GROUP), 4 * i), "i32", 0, 4).zext("i64") for i in range(3))
-    width, height = (w.load(w.at(launch, at.LAUNCH_GRID + 4 * i), "i32", 0, 4).zext("i64") for i in range(2))
-    group, number = (z * height + y) * width + x, w.load(wave_field(w, at.WAVE_NUMBER), "i32", 0, 4).zext("i64")
+    group, number = shadow.group_number(w), shadow.number(w)
     wanted = w.load(w.at(structure, GROUP), "i64", 0, 8), w.load(w.at(structure, WAVE), "i64", 0, 8)
     with w.when(group.ne(wanted[0]) | number.ne(wanted[1])):
         w.line("ret void")
