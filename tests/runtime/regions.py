@@ -14,6 +14,7 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 import threading
 import traceback
 from collections import Counter, deque
@@ -33,6 +34,7 @@ from rocmkern.errors import DriverError
 from rocmkern.hip_on_cpu.calls import Calls
 from tests.fuzz.elf import code_object
 from tests.fuzz.notes import KERNEL, started
+from tests.models import small_files
 
 HANG_S: Final = 240
 TARGET: Final = "gfx942"
@@ -55,6 +57,8 @@ class Work:
         self.watched.fill(0)
         self.watched_function = rk.Module.load_data(IMAGE, self.watched.device).get_function(KERNEL)
         self.calls = Calls((TARGET,), ctypes.CDLL(None))
+        with tempfile.TemporaryDirectory() as folder:
+            self.model = rk.models.load(small_files.small(Path(folder, "model.gguf")), device)
         self.load()
 
     def load(self) -> None:
@@ -92,6 +96,8 @@ class Work:
         self.calls.hipFree(address.value or 0)
         with self.device.create_stream() as stream:
             self.memory.fill(2, stream)
+        with self.model._session() as session:
+            assert not session.tokens
         self.collective(x)
 
     def collective(self, x: rk.Tensor) -> None:
