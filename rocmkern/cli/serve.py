@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import click
 
 from rocmkern.cli.language import context_option, device_option, file_argument, kv_option, loaded
 from rocmkern.cli.output import json_option, print_json
+
+_HERE: Final = ("127.0.0.1", "localhost")
 
 
 @click.command()
@@ -39,7 +42,8 @@ def serve(
 
     server = package("uvicorn", "serve", "serve")
     model = loaded(file, device_name, context, kv)
-    application = Service(model, Limits(texts, waiting, max_tokens, seconds)).application()
+    here = _HERE if host in _HERE else ()
+    application = Service(model, Limits(texts, waiting, max_tokens, seconds)).application(here)
     address = f"http://{host}:{port}/v1"
     if as_json:
         print_json({"address": address, "model": model.name})

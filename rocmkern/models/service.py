@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -66,6 +66,20 @@ class _Ask:
     tells_usage: bool
 
 
+@frozen(eq=False)
+class _Placed:
+    """A response that has a place, and leaves it also where nobody reads it from the beginning."""
+
+    response: Any
+    leave: Callable[[], None]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await self.response(scope, receive, send)
+        finally:
+            self.leave()
+
+
 @define(eq=False)
 class Service:
     """One model and its limits: `Service(model).application()` is what a server runs."""
@@ -79,17 +93,24 @@ class Service:
     def __attrs_post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.limits.texts)
 
-    def application(self) -> Any:
-        """Of starlette. Raises ModelNotFound (a LookupError) where that is not installed."""
+    def application(self, hosts: Sequence[str] = ()) -> Any:
+        """Of starlette. Requests have to name one of the hosts, where some are given: a page of the web whose name
+        leads to this machine names another.
+
+        Raises ModelNotFound (a LookupError) where starlette is not installed.
+        """
         applications = package("starlette.applications", "serve", "serve")
         route = package("starlette.routing", "serve", "serve").Route
+        guard = package("starlette.middleware.trustedhost", "serve", "serve").TrustedHostMiddleware
+        wrapped = package("starlette.middleware", "serve", "serve").Middleware
         return applications.Starlette(
+            middleware=[wrapped(guard, allowed_hosts=list(hosts), www_redirect=False)] if hosts else [],
             routes=[
                 route("/health", self._health, methods=["GET"]),
                 route("/v1/models", self._models, methods=["GET"]),
                 route("/v1/chat/completions", self._chat, methods=["POST"]),
                 route("/v1/completions", self._completions, methods=["POST"]),
-            ]
+            ],
         )
 
     async def _health(self, request: Any) -> Any:
@@ -121,7 +142,8 @@ class Service:
             stream = await self._worked(lambda: self.model.stream(ask.prompt, **ask.options))
             if ask.streams:
                 responses = package("starlette.responses", "serve", "serve")
-                return responses.StreamingResponse(self._events(ask, stream), media_type="text/event-stream")
+                response = responses.StreamingResponse(self._events(ask, stream), media_type="text/event-stream")
+                return _Placed(response, self._places.release)
         except (RocmkernError, TypeError) as error:
             self._places.release()
             return _error(_Refused(400, str(error)))
@@ -171,8 +193,6 @@ class Service:
             yield "data: [DONE]\n\n"
         except RocmkernError as error:
             yield _event(_error_body(_Refused(500, str(error), "server_error")))
-        finally:
-            self._places.release()
 
     async def _body(self, request: Any) -> dict[str, Any]:
         """What a request says: JSON, which no page of another origin may send unasked."""

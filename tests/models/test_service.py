@@ -152,3 +152,41 @@ def test_too_many_requests_are_told_to_come_later(small_model: LanguageModel) ->
     with TestClient(Service(small_model, Limits(waiting=0)).application()) as web:
         found = web.post("/v1/completions", json={"prompt": "hello"})
         assert (found.status_code, found.json()["error"]["type"]) == (429, "rate_limit_error")
+
+
+def test_a_server_of_this_machine_has_no_other_name(small_model: LanguageModel) -> None:
+    """A page of the web whose name leads to this machine may ask what it likes of it, and gets no answer."""
+    application = Service(small_model).application(("127.0.0.1", "localhost"))
+    with TestClient(application, base_url="http://localhost:8080") as web:
+        assert web.get("/health").status_code == 200
+    with TestClient(application, base_url="http://elsewhere.example:8080") as web:
+        assert web.get("/health").status_code == 400
+        assert web.post("/v1/completions", json={"prompt": "hello", "max_tokens": 0}).status_code == 400
+
+
+def test_a_stream_that_nobody_reads_leaves_its_place(small_model: LanguageModel) -> None:
+    """The reader is gone before the first piece is made."""
+    application = Service(small_model, Limits(texts=1)).application()
+    body = json.dumps({"prompt": "hello", "max_tokens": 2, "stream": True}).encode()
+    scope = {
+        "type": "http", "method": "POST", "path": "/v1/completions", "raw_path": b"", "query_string": b"",
+        "headers": [(b"content-type", b"application/json")], "http_version": "1.1", "scheme": "http", "root_path": "",
+        "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "asgi": {"version": "3.0", "spec_version": "2.3"},
+    }  # fmt: skip
+
+    async def given_up() -> None:
+        messages = [{"type": "http.request", "body": body, "more_body": False}, {"type": "http.disconnect"}]
+
+        async def receive() -> dict[str, Any]:
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            await asyncio.sleep(60)
+
+        await application(dict(scope), receive, send)
+
+    async def twice() -> None:
+        for _ in range(2):
+            await asyncio.wait_for(given_up(), 30)
+
+    asyncio.run(twice())
