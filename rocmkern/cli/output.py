@@ -40,9 +40,9 @@ class OutputFile(click.Path):
 
 
 def console() -> Console:
-    """A console as wide as the table needs where nobody watches, or as COLUMNS says: a pipe has no width."""
+    """A console as wide as the table needs where nobody watches: a pipe has no width, whatever COLUMNS says."""
     found = Console()
-    return found if found.is_terminal or os.environ.get("COLUMNS") else Console(width=_WIDE)
+    return found if found.is_terminal else Console(width=_WIDE)
 
 
 def print_json(value: Any) -> None:

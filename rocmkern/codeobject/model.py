@@ -28,10 +28,12 @@ class Argument:
 
     @property
     def is_pad(self) -> bool:
-        """Whether it only fills a slot: hand-written files list every padding word as an argument named `pad`. One that
-        a compiler gave a type is somebody's parameter.
+        """Whether it only fills a slot: hand-written files list every padding word as an argument named `pad…`. What a
+        compiler gave a type is somebody's parameter.
         """
-        return self.kind == "by_value" and self.name == "pad" and self.type_name is None
+        return (
+            self.kind == "by_value" and self.name is not None and self.name.startswith("pad") and self.type_name is None
+        )
 
     @property
     def end(self) -> int:

@@ -70,10 +70,14 @@ def from_triton(compiled: Compiled, device: DeviceLike = None) -> TritonKernel:
     another target, CodeObjectError for code that is not for AMD GPUs, ArgumentError for arguments of a type that no
     dtype here stands for: descriptors of tensors, tuples.
     """
-    about, code = compiled.metadata, compiled.asm.get("hsaco")
+    try:
+        about, code, kinds = compiled.metadata, compiled.asm.get("hsaco"), compiled.src.signature
+    except AttributeError:
+        raise ArgumentError(
+            f"from_triton: a {type(compiled).__name__} is no compiled kernel; give what triton.compile() returned"
+        ) from None
     if code is None:
         raise CodeObjectError(f"from_triton: {about.name} has no hsaco; compile it for GPUTarget('hip', …)")
-    kinds = compiled.src.signature
     given = [_parameter(about.name, name, kind) for name, kind in kinds.items() if kind != "constexpr"]
     module = Module.load_data(code, device, name=about.name)
     function = module.get_function(about.name, (*given, *_SCRATCH))

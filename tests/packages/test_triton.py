@@ -101,3 +101,10 @@ def test_types_without_a_dtype(kind: str) -> None:
     """Are told with the argument."""
     with pytest.raises(ArgumentError, match="scaled's x is of type"):
         rk.from_triton(compiled(signature=SIGNATURE | {"x": kind}), "emulator:gfx942")
+
+
+@pytest.mark.parametrize("given", [7, None, SimpleNamespace(metadata=None)])
+def test_what_triton_did_not_compile_is_refused(given: Any) -> None:
+    """With what to give instead."""
+    with pytest.raises(ArgumentError, match=r"is no compiled kernel; give what triton\.compile\(\) returned"):
+        rk.from_triton(given)
