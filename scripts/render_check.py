@@ -24,6 +24,7 @@ PAGE = ROOT / "docs" / "check.md"
 PICTURES = ROOT / "docs" / "images"
 WIDTH = 132
 ADDRESS = re.compile(r"7[0-9a-f]{11}")  # of a process: another one has others
+HEADER = re.compile(r"\S*/hip_include/(?:\w+/)*")  # where a checkout's headers lie, if the kernel lies near it
 LAUNCH = ["--kernel", "sum", "--block", "128", "--arg", "f32[128]=arange", "--arg", "f32[1]"]
 STYLES = (
     (re.compile(r"^note: "), "bold yellow"),
@@ -53,7 +54,7 @@ def ran(arguments: list[str]) -> str:
 def picture(path: Path, command: str, output: str, lines: int) -> None:
     """Write the first lines of what a command prints."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
-    shown = ADDRESS.sub("7f6262f07100", output).splitlines()
+    shown = HEADER.sub("", ADDRESS.sub("7f6262f07100", output)).splitlines()
     more = ["…"] if len(shown) > lines else []
     for line in (f"$ {command}", *shown[:lines], *more):
         style = next((style for form, style in STYLES if form.search(line)), "")
