@@ -113,11 +113,11 @@ class Llama:
         self.embedding = embedding
         self.head = embedding.shape[1] // heads
         self.matrices = {
-            f"{layer}.{product}": part_of(
+            f"{layer}.{together}": part_of(
                 [file[f"blk.{layer}.{name}.weight"] for name in names], axis, rank, size, device
             )
             for layer in range(layers)
-            for product, (names, axis) in PRODUCTS.items()
+            for together, (names, axis) in PRODUCTS.items()
         }
         self.output = part_of([file["output.weight"]], 0, 0, 1, device)
         half = self.head // 2

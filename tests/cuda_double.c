@@ -323,6 +323,7 @@ int cuGraphExecMemsetNodeSetParams(struct graph *executable, const struct step *
 // A capture gets no steps: other stand-ins do their work at once.
 int cuStreamBeginCapture(void *stream, int mode) {
     NEEDS_CONTEXT();
+    ANSWER_PLANNED();
     note("cuStreamBeginCapture stream %d mode %d\n", stream != NULL, mode);
     return stream ? SUCCESS : INVALID_VALUE;
 }

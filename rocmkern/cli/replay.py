@@ -14,6 +14,7 @@ from rocmkern.targets import strip_features
 
 if TYPE_CHECKING:
     from rocmkern.checking.findings import Finding
+    from rocmkern.checking.reproducer import Reproducer
 
 
 @click.command()
@@ -86,9 +87,6 @@ def replay(
 _TITLES: Final = ("block", "bytes", "changed", "CRC-32 after")
 
 
-def _size(saved: object) -> str:
-    from rocmkern.checking.reproducer import Reproducer
-
-    assert isinstance(saved, Reproducer)
+def _size(saved: Reproducer) -> str:
     nbytes = sum(block.nbytes for block in saved.blocks)
     return f"{saved.kernel}: grid {saved.grid}, block {saved.block}, {nbytes:,} bytes in {len(saved.blocks)} blocks"

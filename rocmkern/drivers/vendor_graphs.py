@@ -116,7 +116,8 @@ class VendorGraphs:
         try:
             self.change(graph.executable, graph.nodes[number], self._captured(graph, number, step))
         finally:
-            self.do("destroy_graph", before)
+            if graph.within[number] is not before:
+                self.do("destroy_graph", before)
 
     def launch(self, handle: int, stream: int) -> None:
         graph = self._graphs[handle]

@@ -110,9 +110,9 @@ class Graph(Closing):
         if not self._handle:
             self._changed.clear()
             self._handle = driver.build_graph([node.step() for node in nodes])
-        while self._changed:
-            number = self._changed.pop()
+        for number in sorted(self._changed):
             driver.change_graph(self._handle, number, nodes[number].step())
+            self._changed.discard(number)
         return self._handle
 
     def bind(self, old: Tensor, new: Tensor) -> None:

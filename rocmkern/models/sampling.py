@@ -54,11 +54,8 @@ class Sampling:
 
     @property
     def _penalizes(self) -> bool:
-        return (self.repeat_penalty, self.frequency_penalty, self.presence_penalty) != (
-            1,
-            0,
-            0,
-        ) and self.repeat_last > 0
+        penalties = self.repeat_penalty, self.frequency_penalty, self.presence_penalty
+        return self.repeat_last > 0 and penalties != (1, 0, 0)
 
 
 @define(eq=False)

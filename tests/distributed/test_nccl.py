@@ -19,7 +19,7 @@ from rocmkern.distributed import Group
 from rocmkern.distributed.places import Place
 from rocmkern.distributed.rendezvous import meet
 from rocmkern.drivers import collective_library
-from rocmkern.errors import ClosedError, CollectiveError, CollectiveTimeout
+from rocmkern.errors import ClosedError, CollectiveError, CollectiveTimeout, DriverError
 from tests import cuda_double, doubles
 from tests.distributed.jobs import free_port
 from tests.doubles import Double
@@ -195,6 +195,27 @@ def test_a_graph_ends_before_its_communicator(nccl: Double, cuda: Double) -> Non
             graph.launch()
         graph.close()
         assert len(cuda.log("cuGraphExecDestroy")) == 1
+
+
+def test_a_refused_capture_leaves_the_graph_as_it_was(nccl: Double, cuda: Double) -> None:
+    """The next launch captures the new operand again; each graph of the vendor's is given back once."""
+    with alone() as group:
+        x, graph = host(group, [1], rk.float32), rk.Graph()
+        with graph.capture():
+            distributed.all_reduce(x, out=x, group=group)
+        graph.launch()
+        cuda.reset()
+        nccl.reset()
+        graph.bind(x, host(group, [2], rk.float32))
+        cuda.fail("cuStreamBeginCapture", 1)
+        with pytest.raises(DriverError, match="cuStreamBeginCapture"):
+            graph.launch()
+        assert (nccl.log(), cuda.log("cuGraphDestroy"), cuda.log("cuGraphLaunch")) == ([], [], [])
+        graph.launch()
+        assert nccl.log() == ["ncclAllReduce 1 type 7 op 0 stream 1"]
+        assert len(cuda.log("cuGraphDestroy")) == 1
+        graph.close()
+        assert len(cuda.log("cuGraphDestroy")) == 3
 
 
 def test_a_graph_of_a_failed_group_says_why(nccl: Double, cuda: Double) -> None:
